@@ -1,0 +1,89 @@
+"""fsdil-bench: a benchmark for few-shot domain-incremental learning.
+
+Everything a plugin or a script needs can be imported from here. Names that need torch are loaded
+on first use, so that importing this package, and listing what is installed, stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from .config import knob
+from .descriptors import API_VERSION, BackboneInfo, MethodInfo, ScenarioInfo
+from .errors import DataError, FsdilError, PluginError, RecordError, RequestError
+from .hookspecs import hookimpl
+from .method import Context, Method, RouterMethod, State
+from .scenario import Domain, Samples, ScenarioRequest, Stream
+from .seeds import numpy_generator
+
+if TYPE_CHECKING:
+    from .backbone import Backbone
+    from .leaderboard import write_leaderboards
+    from .metrics import scores
+    from .record import Record, find_records
+    from .runner import run
+    from .streams import load_stream
+    from .transforms import ImageSpec
+    from .views import Batch, TrainBatch, TrainDomain
+
+try:
+    __version__ = version("fsdil-bench")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0"
+
+_LAZY = {
+    "Backbone": "backbone",
+    "Batch": "views",
+    "ImageSpec": "transforms",
+    "Record": "record",
+    "TrainBatch": "views",
+    "TrainDomain": "views",
+    "find_records": "record",
+    "load_stream": "streams",
+    "run": "runner",
+    "scores": "metrics",
+    "write_leaderboards": "leaderboard",
+}
+
+__all__ = [
+    "API_VERSION",
+    "Backbone",
+    "BackboneInfo",
+    "Batch",
+    "Context",
+    "DataError",
+    "Domain",
+    "FsdilError",
+    "ImageSpec",
+    "Method",
+    "MethodInfo",
+    "PluginError",
+    "Record",
+    "RecordError",
+    "RequestError",
+    "RouterMethod",
+    "Samples",
+    "ScenarioInfo",
+    "ScenarioRequest",
+    "State",
+    "Stream",
+    "TrainBatch",
+    "TrainDomain",
+    "__version__",
+    "find_records",
+    "hookimpl",
+    "knob",
+    "load_stream",
+    "numpy_generator",
+    "run",
+    "scores",
+    "write_leaderboards",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

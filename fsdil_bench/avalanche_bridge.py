@@ -1,0 +1,77 @@
+"""Streams as Avalanche benchmarks: the one module that imports Avalanche (extra `avalanche`).
+
+    from fsdil_bench.avalanche_bridge import benchmark
+    scenario = benchmark("drawn-1shot", size=48)      # an avalanche CLScenario
+
+Every domain is an experience with the same classes and task label 0, as domain-incremental
+learning wants it. Avalanche takes seconds to import, so nothing else in the project does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .errors import RequestError
+from .pictures import load_picture
+from .scenario import Samples, Stream
+from .seeds import derive
+from .streams import load_stream
+from .transforms import ImageSpec, Transform, build_transform
+
+if TYPE_CHECKING:
+    from avalanche.benchmarks import CLScenario
+
+
+def benchmark(scenario: str, *, seed: int = 0, size: int = 224, **options: Any) -> CLScenario:
+    """A scenario such as `drawn-1shot` under a seed, as an Avalanche benchmark.
+
+    `options` are those of `fsdil_bench.streams.load_stream`, for instance `data=`.
+    """
+    return to_avalanche(load_stream(scenario, seed=seed, **options), seed=seed, size=size)
+
+
+def to_avalanche(stream: Stream, *, seed: int = 0, size: int = 224) -> CLScenario:
+    """A stream whose shots are drawn, with augmented training and plain test images."""
+    try:
+        from avalanche.benchmarks import benchmark_from_datasets
+        from avalanche.benchmarks.utils import as_classification_dataset
+    except ImportError as error:
+        raise RequestError(
+            f"Avalanche cannot be imported: {error}",
+            "Install it: pip install 'fsdil-bench[avalanche]'",
+        ) from error
+    transform = build_transform(stream.transform, ImageSpec(size))
+    train, test = [], []
+    for t, domain in enumerate(stream.domains):
+        learned = _Images(domain.train, transform, augment_seed=derive(seed, "avalanche", t))
+        train.append(as_classification_dataset(learned))
+        test.append(as_classification_dataset(_Images(domain.test, transform)))
+    return benchmark_from_datasets(train=train, test=test)
+
+
+class _Images(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
+    """Samples as a torch data set of (normalised image, label); Avalanche reads `targets`."""
+
+    def __init__(
+        self, samples: Samples, transform: Transform, augment_seed: int | None = None
+    ) -> None:
+        self.samples = samples
+        self.transform = transform
+        self.augment_seed = augment_seed
+        self.targets = [int(label) for label in samples.labels]
+        self._draws = 0
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        picture = load_picture(self.samples, self.samples.ids[index])
+        if self.augment_seed is None:
+            view = self.transform.plain(picture)
+        else:
+            self._draws += 1
+            view = self.transform.augmented(picture, derive(self.augment_seed, index, self._draws))
+        pixels = self.transform.normalise(view.unsqueeze(0), torch.device("cpu"))
+        return pixels.squeeze(0), self.targets[index]

@@ -1,0 +1,156 @@
+"""The frozen vision-language model a method starts from.
+
+A plugin describes the model (`Backbone(...)`) without building it; the harness places it on a
+device. The model itself is built when first needed: a run whose features are all cached never
+pays for it. Embeddings are unit vectors in the joint space.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from .errors import PluginError, RequestError
+from .transforms import ImageSpec
+
+if TYPE_CHECKING:
+    from .store import ArrayStore
+
+Tokenizer = Callable[[list[str]], torch.Tensor]
+
+
+class Backbone:
+    """A CLIP-like model with open_clip's interface (`encode_image`, `encode_text`, `visual`)."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        build: Callable[[], torch.nn.Module],
+        weights_hash: str,
+        image: ImageSpec,
+        embed_dim: int,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        self.name = name
+        self.weights_hash = weights_hash
+        self.image = image
+        self.embed_dim = embed_dim
+        self.tokenizer = tokenizer
+        self.device = torch.device("cpu")
+        self.precision = "fp32"
+        self._build = build
+        self._model: torch.nn.Module | None = None
+        self._untouched: list[tuple[int, int]] = []
+        self._texts: ArrayStore | None = None
+        self._logit_scale: float | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether class names can be embedded."""
+        return self.tokenizer is not None
+
+    @property
+    def batch_size(self) -> int:
+        """Images per forward pass. Batches are padded to it, so that an embedding does not
+        depend, to the last bit, on which other images were embedded with it."""
+        return 256 if self.device.type == "cuda" else 32
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The model, built on first use: in eval mode, on the device, without gradients."""
+        if self._model is None:
+            model = self._build().to(self.device).eval().requires_grad_(False)
+            self._model = model
+            self._untouched = _versions(model)
+        return self._model
+
+    @property
+    def logit_scale(self) -> float:
+        """The factor on cosine similarities that the model was trained with."""
+        if self._logit_scale is None:
+            self._logit_scale = float(self.model.logit_scale.exp())  # type: ignore[operator]
+        return self._logit_scale
+
+    def place(self, device: torch.device, precision: str, texts: ArrayStore | None) -> None:
+        """Say where to compute, how precisely, and where text embeddings are kept."""
+        if self._model is not None:
+            self._model.to(device)
+            self._untouched = _versions(self._model)
+        self.device, self.precision, self._texts = device, precision, texts
+
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        """The context in which the run's precision is in force."""
+        if self.precision == "fp32":
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+    def visual_copy(self) -> torch.nn.Module:
+        """A trainable copy of the image tower."""
+        tower = copy.deepcopy(self.model.visual)
+        assert isinstance(tower, torch.nn.Module)
+        return tower.requires_grad_(True)
+
+    @torch.no_grad()
+    def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Unit embeddings of normalised images."""
+        self.check_untouched("the image tower")
+        embeddings = []
+        for chunk in pixels.split(self.batch_size):
+            padded = F.pad(chunk, (0, 0, 0, 0, 0, 0, 0, self.batch_size - len(chunk)))
+            with self.autocast():
+                raw = self.model.encode_image(padded.to(self.device))  # type: ignore[operator]
+            embeddings.append(F.normalize(raw[: len(chunk)].float(), dim=-1))
+        return torch.cat(embeddings)
+
+    @torch.no_grad()
+    def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
+        """Unit embeddings of texts; each text is embedded once and then remembered."""
+        if self.tokenizer is None:
+            raise RequestError(
+                f"backbone '{self.name}' has no text tower", "Choose one that has, with --backbone."
+            )
+        distinct = list(dict.fromkeys(texts))
+        known = self._texts.get(distinct) if self._texts is not None else {}
+        missing = [text for text in distinct if text not in known]
+        if missing:
+            fresh = self._embed_texts(missing)
+            if self._texts is not None:
+                self._texts.put(fresh)
+            known.update(fresh)
+        stacked = np.stack([known[text] for text in texts])
+        return torch.from_numpy(stacked).to(self.device)
+
+    def _embed_texts(self, texts: list[str]) -> dict[str, np.ndarray]:
+        assert self.tokenizer is not None
+        self.check_untouched("the text tower")
+        embeddings: dict[str, np.ndarray] = {}
+        for start in range(0, len(texts), self.batch_size):
+            chunk = texts[start : start + self.batch_size]
+            tokens = self.tokenizer(chunk + [""] * (self.batch_size - len(chunk)))
+            with self.autocast():
+                raw = self.model.encode_text(tokens.to(self.device))  # type: ignore[operator]
+            unit = F.normalize(raw.float(), dim=-1).cpu().numpy()
+            embeddings.update(zip(chunk, unit, strict=False))
+        return embeddings
+
+    def check_untouched(self, what: str = "the model") -> None:
+        """Refuse to go on once a method has changed the shared weights in place: the caches would
+        hand its features to every other method."""
+        if self._model is not None and _versions(self._model) != self._untouched:
+            raise PluginError(
+                f"{what} of backbone '{self.name}' was changed in place",
+                "A method must train a copy (backbone.visual_copy()), never backbone.model.",
+            )
+
+
+def _versions(model: torch.nn.Module) -> list[tuple[int, int]]:
+    """Identity and change counter of every weight: torch counts in-place changes."""
+    tensors = [*model.parameters(), *model.buffers()]
+    return [(tensor.data_ptr(), tensor._version) for tensor in tensors]

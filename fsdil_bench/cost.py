@@ -1,0 +1,83 @@
+"""What a run costs: seconds and images per phase, peak memory, parameters, bytes of state."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+
+@dataclass
+class Meter:
+    """Seconds and images of each phase of the protocol.
+
+    Phases may nest; time spent in an inner phase counts for the inner one alone, so that a method
+    whose `learn` asks for frozen features is not charged for computing them.
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    images: dict[str, int] = field(default_factory=dict)
+    _open: list[str] = field(default_factory=list)
+    _since: float = 0.0
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a stretch of work, adding to the phase `name`."""
+        self._settle()
+        self._open.append(name)
+        try:
+            yield
+        finally:
+            self._settle()
+            self._open.pop()
+
+    def count(self, name: str, images: int) -> None:
+        """Note that `images` passed through phase `name`."""
+        self.images[name] = self.images.get(name, 0) + images
+
+    def take(self) -> dict[str, dict[str, Any]]:
+        """What was measured since the last call, as plain JSON types."""
+        self._settle()
+        taken: dict[str, dict[str, Any]] = {
+            "seconds": {name: round(value, 4) for name, value in sorted(self.seconds.items())},
+            "images": dict(sorted(self.images.items())),
+        }
+        self.seconds, self.images = {}, {}
+        return taken
+
+    def _settle(self) -> None:
+        """Charge the time since the last change to the innermost phase."""
+        now = time.perf_counter()
+        if self._open:
+            name = self._open[-1]
+            self.seconds[name] = self.seconds.get(name, 0.0) + now - self._since
+        self._since = now
+
+
+def total(parts: list[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """The sum of what several `Meter.take` gave."""
+    summed: dict[str, dict[str, Any]] = {"seconds": {}, "images": {}}
+    for part in parts:
+        for kind, values in part.items():
+            for name, value in values.items():
+                summed[kind][name] = round(summed[kind].get(name, 0) + value, 4)
+    return summed
+
+
+def peak_memory_bytes(device: torch.device) -> int:
+    """The most memory this process has held: on the GPU if there is one, else in RAM."""
+    if device.type == "cuda":
+        return int(torch.cuda.max_memory_allocated(device))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+def state_bytes(state: dict[str, torch.Tensor]) -> int:
+    """The size of what a method remembers."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in state.values())

@@ -1,0 +1,79 @@
+"""What a plugin hands over to be listed: cheap descriptors with a lazily imported factory.
+
+A factory is the text `"package.module:name"` (imported only when a run needs it, so that
+listing never pays for torch) or, in a single-file plugin, the object itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import PluginError
+
+Factory = str | Callable[..., Any]
+
+#: The version of the plugin interface. A plugin module may say which one it was written for
+#: with `FSDIL_API = 1`.
+API_VERSION = 1
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """A method that can be run: `factory` is a subclass of `Method`.
+
+    `overrides` are config values that turn one class into another method (an ablation).
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    paper: str = ""
+    needs_text: bool = False
+    exemplar_free: bool = True
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ScenarioInfo:
+    """A data set that can be streamed: `factory` maps a `ScenarioRequest` to a `Stream`.
+
+    `shots` are the values listed to users; any K that the data allows can be run.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    domains: tuple[str, ...] = ()
+    classes: int | None = None
+    shots: tuple[int, ...] = (1, 2, 4, 5, 8)
+    variants: Mapping[str, str] = field(default_factory=dict)
+    default_backbone: str = "tiny-clip"
+    needs_data: bool = False
+    options: Factory | None = None
+
+
+@dataclass(frozen=True)
+class BackboneInfo:
+    """A vision-language model: `factory` is a function without arguments giving a `Backbone`."""
+
+    name: str
+    summary: str
+    factory: Factory
+    has_text: bool = True
+
+
+def load_factory(factory: Factory, owner: str) -> Any:
+    """The object behind a factory; a broken module is reported with its owner's name."""
+    if not isinstance(factory, str):
+        return factory
+    module, _, name = factory.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise PluginError(
+            f"{owner} cannot be loaded from '{factory}': {type(error).__name__}: {error}",
+            "Mend or remove the plugin; `fsdil-bench list plugins` shows where it comes from.",
+        ) from error

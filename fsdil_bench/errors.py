@@ -1,0 +1,48 @@
+"""Problems a user can mend: one message that names the thing, and a remedy.
+
+The command line prints these without a traceback (unless `--debug`) and exits with
+`exit_code`: 2 where the request was wrong, 1 where a run went wrong.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FsdilError(Exception):
+    """Base of all errors this project raises on purpose."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message if not remedy else f"{message}\n{remedy}")
+        self.message = message
+        self.remedy = remedy
+
+
+class RequestError(FsdilError):
+    """What was asked for does not exist or does not fit: a name, an option, a path."""
+
+    exit_code = 2
+
+
+class DataError(FsdilError):
+    """The data set on disk is missing, incomplete or unreadable."""
+
+    exit_code = 2
+
+
+class PluginError(FsdilError):
+    """A plugin broke the contract or raised; the message names it."""
+
+
+class RecordError(FsdilError):
+    """A run record is missing, damaged or of another version."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str], see: str) -> RequestError:
+    """The error for a name nobody registered, with the nearest known one."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'? " if near else ""
+    return RequestError(f"unknown {kind} '{name}'", f"{hint}`{see}` shows all of them.")

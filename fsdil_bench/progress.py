@@ -1,0 +1,98 @@
+"""Telling a user how far a run is: a bar in a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Progress:
+    """The silent one, and what the others implement."""
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        """A stretch of work of `total` units; phases may nest."""
+        del name, total
+        yield
+
+    def advance(self, amount: int = 1) -> None:
+        """So many units of the innermost phase are done."""
+
+    def say(self, text: str) -> None:
+        """A line for the user."""
+
+
+class PlainProgress(Progress):
+    """Lines without control characters, one per finished phase: for logs and pipes."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        """Print how long the phase took."""
+        began = time.perf_counter()
+        yield
+        size = f" ({total})" if total else ""
+        self.say(f"{name}{size}: {time.perf_counter() - began:.1f} s")
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        print(text, file=self._stream, flush=True)
+
+
+class RichProgress(Progress):
+    """Bars with the time left, for terminals."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bars
+
+        self._bars = Bars(
+            TextColumn("{task.description:<28}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._open: list[int] = []
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        """Show a bar while the phase lasts."""
+        if not self._open:
+            self._bars.start()
+        task = self._bars.add_task(name, total=total)
+        self._open.append(task)
+        try:
+            yield
+        finally:
+            self._open.pop()
+            self._bars.remove_task(task)
+            if not self._open:
+                self._bars.stop()
+
+    def advance(self, amount: int = 1) -> None:
+        """Move the innermost bar."""
+        if self._open:
+            from rich.progress import TaskID
+
+            self._bars.update(TaskID(self._open[-1]), advance=amount)
+
+    def say(self, text: str) -> None:
+        """Print a line above the bars."""
+        self._bars.console.print(text, markup=False, highlight=False)

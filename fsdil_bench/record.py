@@ -1,0 +1,106 @@
+"""The record of a run: what was asked, what came out, what it cost, and where it was run.
+
+`record.json` is written last and renamed into place, so its presence means the run is complete.
+Per-sample predictions lie beside it; the record holds their hash.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import RecordError
+
+SCHEMA = 1
+RECORD_FILE = "record.json"
+PREDICTIONS_FILE = "predictions.npz"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A complete run. Accuracies are percentages; `matrix[t][i]` is A[t, i] for i <= t."""
+
+    run_id: str
+    spec: dict[str, Any]
+    scenario: dict[str, Any]
+    matrix: list[list[float]]
+    metrics: dict[str, float | None]
+    cost: dict[str, Any]
+    provenance: dict[str, Any]
+    predictions_sha256: str
+    oracle_matrix: list[list[float]] | None = None
+    oracle_metrics: dict[str, float | None] | None = None
+    routing: list[float] | None = None
+    method: dict[str, Any] = field(default_factory=dict)
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+    schema: int = SCHEMA
+    folder: Path | None = field(default=None, compare=False)
+
+    def to_json(self) -> str:
+        """The content of `record.json`."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        del values["folder"]
+        return json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+    @classmethod
+    def load(cls, folder: Path) -> Record:
+        """Read the record of a run folder."""
+        path = Path(folder) / RECORD_FILE
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RecordError(
+                f"{folder} holds no complete run", "Run the same command again to finish it."
+            ) from None
+        except (ValueError, OSError) as error:
+            raise RecordError(
+                f"{path} cannot be read: {error}", "Run it again with --fresh."
+            ) from None
+        if not isinstance(values, dict) or values.get("schema") != SCHEMA:
+            found = values.get("schema") if isinstance(values, dict) else None
+            raise RecordError(
+                f"{path} has schema {found}, this version reads {SCHEMA}",
+                "Use the version of fsdil-bench that wrote it, or run it again.",
+            )
+        try:
+            return cls(**values, folder=Path(folder))
+        except TypeError as error:
+            raise RecordError(f"{path} is not a run record: {error}") from None
+
+    def predictions(self) -> dict[str, np.ndarray]:
+        """Per-sample results: `labels` and `domains` of all test images, and for every step t
+        `classes_<t>` (and `routed_<t>`, `oracle_<t>` for routers) over the images seen by then."""
+        if self.folder is None:
+            raise RecordError("this record has no folder to read predictions from")
+        path = self.folder / PREDICTIONS_FILE
+        if not path.is_file():
+            raise RecordError(f"{path} is missing", "Run it again with --fresh.")
+        if file_sha256(path) != self.predictions_sha256:
+            raise RecordError(f"{path} does not match its record", "One of the two was changed.")
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+
+def file_sha256(path: Path) -> str:
+    """The hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find_records(*roots: str | Path) -> list[Record]:
+    """All complete runs below the given folders, in a fixed order."""
+    folders: set[Path] = set()
+    for root in map(Path, roots):
+        if not root.exists():
+            raise RecordError(f"'{root}' does not exist", "Give a folder that holds runs.")
+        folders.update(path.parent for path in root.rglob(RECORD_FILE))
+    records = [Record.load(folder) for folder in sorted(folders)]
+    return sorted(
+        records, key=lambda r: (r.spec["scenario"], r.spec["method"], r.spec["seed"], r.run_id)
+    )

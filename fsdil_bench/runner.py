@@ -1,0 +1,276 @@
+"""One run from request to record: the Python face of `fsdil-bench run`.
+
+import fsdil_bench
+record = fsdil_bench.run("ncm", "drawn-1shot")
+print(record.metrics)
+"""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .config import as_dict, resolve
+from .descriptors import MethodInfo, load_factory
+from .errors import FsdilError, PluginError, RequestError
+from .folder import RunFolder
+from .plugins import Registry, load_registry
+from .progress import Progress
+from .record import Record, file_sha256
+from .scenario import ScenarioId, Stream
+from .spec import RunSpec, code_version, run_id
+from .store import ArrayStore, cache_folder
+from .streams import load_stream, scenario_settings
+
+if TYPE_CHECKING:
+    from .backbone import Backbone
+    from .method import Method
+    from .protocol import Outcome
+    from .transforms import Transform
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A run with everything loaded that it needs, and its identity."""
+
+    spec: RunSpec
+    run_id: str
+    code: dict[str, str]
+    info: MethodInfo
+    method_class: type[Method]
+    config: Any
+    stream: Stream
+    backbone: Backbone
+    registry: Registry
+
+
+def run(
+    method: str,
+    scenario: str,
+    *,
+    seed: int = 0,
+    backbone: str = "",
+    config: Mapping[str, Any] | None = None,
+    data: str | Path | None = None,
+    order: Sequence[str] = (),
+    base: str = "",
+    base_limit: int | None = None,
+    names: str | Path | None = None,
+    synonyms: str | Path | None = None,
+    scenario_options: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    out: str | Path = "runs",
+    fresh: bool = False,
+    keep_checkpoints: bool = False,
+    plugins: Sequence[str | Path] = (),
+    registry: Registry | None = None,
+    progress: Progress | None = None,
+) -> Record:
+    """Run a method on a scenario and return its record.
+
+    A run that is complete under `out` is not run again, a half-finished one goes on behind its
+    last finished domain; `fresh` starts over.
+    """
+    registry = registry or load_registry(plugins)
+    progress = progress or Progress()
+    scenario_id = ScenarioId.parse(scenario)
+    info = registry.method(method)
+    scenario_info = registry.scenario(scenario_id.dataset)
+    backbone_info = registry.backbone(backbone or scenario_info.default_backbone)
+    if info.needs_text and not backbone_info.has_text:
+        raise RequestError(
+            f"method '{method}' needs a text tower, backbone '{backbone_info.name}' has none",
+            "Choose another with --backbone; `fsdil-bench list backbones` shows them.",
+        )
+    stream = load_stream(
+        scenario, seed=seed, data=data, order=order, base=base, base_limit=base_limit,
+        names=names, synonyms=synonyms, scenario_options=scenario_options, registry=registry,
+    )  # fmt: skip
+
+    # Only from here on is torch needed: most of what can be wrong with a request is said by now.
+    from .device import choose
+
+    method_class = _method_class(info)
+    settings = resolve(
+        method_class.Config,
+        method_class.presets.get(scenario_id.dataset, {}),
+        info.overrides,
+        config or {},
+        owner=f"method {method}",
+        see=f"fsdil-bench list methods {method}",
+    )
+    place, precision = choose(device, precision)
+    model = load_factory(backbone_info.factory, f"backbone '{backbone_info.name}'")()
+    spec = RunSpec(
+        method=method,
+        config=as_dict(settings),
+        scenario=str(scenario_id),
+        seed=seed,
+        backbone=backbone_info.name,
+        precision=precision,
+        order=tuple(domain.name for domain in stream.domains),
+        base_limit=base_limit,
+        scenario_options=as_dict(scenario_settings(scenario_info, scenario_options or {})),
+    )
+    code = {
+        "method": code_version(info.factory),
+        "scenario": code_version(scenario_info.factory),
+    }
+    identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
+    folder = RunFolder(
+        Path(out) / str(scenario_id).replace("@", "-at-") / method / f"seed{seed}-{identity}"
+    )
+    if folder.complete and not fresh:
+        progress.say(f"already done: {folder.path} (--fresh runs it again)")
+        return Record.load(folder.path)
+
+    texts = f"texts-{model.name}-{model.weights_hash[:16]}-{precision}.sqlite"
+    model.place(place, precision, ArrayStore(cache_folder() / texts))
+    job = _Job(spec, identity, code, info, method_class, settings, stream, model, registry)
+    with _kept_in_log(folder), folder.locked():
+        folder.begin(spec.to_dict(), fresh=fresh)
+        record = _carry_out(job, folder, progress, keep_checkpoints)
+    for failure in registry.notify_finished(record):
+        progress.say(f"warning: {failure}")
+    return record
+
+
+@contextmanager
+def _kept_in_log(folder: RunFolder) -> Iterator[None]:
+    """Write the traceback of a failure into the run's log; name a folder that takes no more."""
+    try:
+        yield
+    except BaseException as error:
+        with suppress(OSError):  # the log is a convenience; the error itself is what matters
+            folder.log(traceback.format_exc())
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            raise FsdilError(
+                f"{folder.path} cannot be written: {error.strerror}",
+                "Make room or choose another folder with --out; finished domains are kept.",
+            ) from error
+        raise
+
+
+def _carry_out(job: _Job, folder: RunFolder, progress: Progress, keep_checkpoints: bool) -> Record:
+    """Build the method, go through the protocol, write the record."""
+    from .pictures import Pictures
+    from .protocol import Loop
+    from .transforms import build_transform
+
+    transform = build_transform(job.stream.transform, job.backbone.image)
+    pictures = Pictures(job.stream, job.backbone, transform, cache_folder(), progress)
+    outcome = Loop(
+        name=job.spec.method,
+        method=_build_method(job),
+        stream=job.stream,
+        pictures=pictures,
+        seed=job.spec.seed,
+        exemplar_free=job.info.exemplar_free,
+        folder=folder,
+        progress=progress,
+        keep_checkpoints=keep_checkpoints,
+    ).run()
+    pictures.close()
+    record = _record(job, outcome, transform, folder)
+    folder.finish(record)
+    return record
+
+
+def _record(job: _Job, outcome: Outcome, transform: Transform, folder: RunFolder) -> Record:
+    import numpy as np
+
+    from .cost import peak_memory_bytes, total
+    from .metrics import scores
+    from .provenance import provenance
+
+    domains = job.stream.domains
+    tests = [len(domain.test) for domain in domains]
+    predictions = outcome.predictions | {
+        "labels": np.concatenate([domain.test.labels for domain in domains]).astype(np.int32),
+        "domains": np.repeat(np.arange(len(tests)), tests).astype(np.int16),
+    }
+    return Record(
+        run_id=job.run_id,
+        spec=job.spec.to_dict(),
+        scenario={
+            "digest": job.stream.digest(),
+            "classes": list(job.stream.class_names),
+            "transform": transform.describe(),
+            "domains": [
+                {
+                    "name": domain.name,
+                    "train": len(domain.train),
+                    "train_sha256": domain.train.digest(),
+                    "test": len(domain.test),
+                    "test_sha256": domain.test.digest(),
+                }
+                for domain in domains
+            ],
+            **job.stream.notes,
+        },
+        method={
+            "summary": job.info.summary,
+            "paper": job.info.paper,
+            "exemplar_free": job.info.exemplar_free,
+            "code": job.code,
+            "weights": job.backbone.weights_hash,
+        },
+        matrix=outcome.matrix,
+        metrics=scores(outcome.matrix, tests),
+        oracle_matrix=outcome.oracle_matrix or None,
+        oracle_metrics=scores(outcome.oracle_matrix, tests) if outcome.oracle_matrix else None,
+        routing=outcome.routing or None,
+        cost=total(outcome.costs)
+        | {
+            "per_domain": outcome.costs,
+            "peak_memory_bytes": peak_memory_bytes(job.backbone.device),
+            "state_bytes": outcome.state_bytes,
+            "trained_parameters": outcome.trained_parameters,
+        },
+        diagnostics={"per_domain": outcome.diagnostics} if any(outcome.diagnostics) else {},
+        provenance=provenance(
+            job.backbone.device, {plugin.source: plugin.version for plugin in job.registry.plugins}
+        )
+        | {"resumed_after": outcome.resumed_after},
+        predictions_sha256=file_sha256(folder.save_predictions(predictions)),
+        folder=folder.path,
+    )
+
+
+def _build_method(job: _Job) -> Method:
+    from .method import Context
+    from .seeds import seed_everything
+
+    seed_everything(job.spec.seed, "build")
+    stream = job.stream
+    context = Context(
+        job.config, job.backbone, stream.class_names, stream.synonyms, job.spec.seed
+    )  # fmt: skip
+    try:
+        return job.method_class(context)
+    except FsdilError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"method '{job.spec.method}' cannot be built: {type(error).__name__}: {error}",
+            "The traceback is in the run's log.txt; --debug shows it here.",
+        ) from error
+
+
+def _method_class(info: MethodInfo) -> Any:
+    from .method import Method
+
+    loaded = load_factory(info.factory, f"method '{info.name}'")
+    if not (isinstance(loaded, type) and issubclass(loaded, Method)):
+        raise PluginError(
+            f"the factory of method '{info.name}' is {loaded!r}, not a subclass of Method"
+        )
+    return loaded

@@ -1,0 +1,177 @@
+"""Streams of domains: the data a scenario provides, before any method sees it.
+
+A scenario plugin builds a `Stream` with *all* training images of every domain; the harness
+arranges it (order, base), draws the K shots (`fsdil_bench.shots`) and shows methods only sealed
+views (`fsdil_bench.views`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import DataError, RequestError, unknown
+
+#: Loads one image by its sample id: RGB, uint8, (height, width, 3).
+Loader = Callable[[str], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ScenarioId:
+    """`<dataset>-<K>shot`, optionally `@<variant>`."""
+
+    dataset: str
+    shots: int
+    variant: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> ScenarioId:
+        """Read an id such as `drawn-1shot` or `core50-4shot@blocks`."""
+        match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*?)-(\d+)shot(?:@([a-z0-9_-]+))?", text)
+        if match is None or int(match[2]) < 1:
+            raise RequestError(
+                f"'{text}' is not a scenario",
+                "Write <dataset>-<K>shot, for instance `drawn-1shot`; "
+                "`fsdil-bench list scenarios` shows them.",
+            )
+        return cls(match[1], int(match[2]), match[3] or "")
+
+    def __str__(self) -> str:
+        return f"{self.dataset}-{self.shots}shot" + (f"@{self.variant}" if self.variant else "")
+
+
+@dataclass(frozen=True)
+class ScenarioRequest:
+    """What the user asked of a scenario plugin: a variant, where the data is, its own options."""
+
+    variant: str = ""
+    data: Path | None = None
+    names: Path | None = None
+    synonyms: Path | None = None
+    options: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Labelled images: ids, labels and how to load one.
+
+    `keys` tell the content of each image to the caches; they default to the ids, which is right
+    where the id determines the picture, and must change when a file of the same name does.
+    """
+
+    ids: tuple[str, ...]
+    labels: np.ndarray
+    load: Loader
+    keys: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int64))
+        if not self.keys:
+            object.__setattr__(self, "keys", self.ids)
+        if not len(self.ids) == len(self.labels) == len(self.keys):
+            raise ValueError("ids, labels and keys must have one entry per image")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def subset(self, positions: Iterable[int]) -> Samples:
+        """The samples at `positions`, in that order."""
+        chosen = list(positions)
+        return Samples(
+            tuple(self.ids[i] for i in chosen),
+            self.labels[chosen],
+            self.load,
+            tuple(self.keys[i] for i in chosen),
+        )
+
+    def digest(self) -> str:
+        """A hash of the ordered ids and labels: the same value means the same samples."""
+        text = "\n".join(f"{i} {y}" for i, y in zip(self.ids, self.labels, strict=True))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """One domain: its training images and its test images."""
+
+    name: str
+    train: Samples
+    test: Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Domains in the order they come, over one set of classes.
+
+    `transform` names the preset of `fsdil_bench.transforms` for its images. `keep_images` asks the
+    harness to keep decoded images in the cache on disk: right for small or computed pictures.
+    """
+
+    name: str
+    class_names: tuple[str, ...]
+    domains: tuple[Domain, ...]
+    synonyms: tuple[tuple[str, ...], ...] = ()
+    transform: str = "clip"
+    keep_images: bool = False
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """A hash of everything about the stream that can change a result."""
+        parts = [self.name, self.transform, *self.class_names]
+        parts += ["|".join(words) for words in self.synonyms]
+        for domain in self.domains:
+            parts += [domain.name, domain.train.digest(), domain.test.digest()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def arrange(stream: Stream, order: Sequence[str] = (), base: str = "") -> Stream:
+    """The stream with its domains in `order` (a selection is fine) and `base` first."""
+    by_name = {domain.name: domain for domain in stream.domains}
+    names = list(order) or list(by_name)
+    for name in [*names, *([base] if base else [])]:
+        if name not in by_name:
+            error = unknown(
+                f"domain of {stream.name}:", name, by_name, "fsdil-bench list scenarios"
+            )
+            raise RequestError(error.message, f"It has: {', '.join(by_name)}.")
+    if len(set(names)) < len(names):
+        raise RequestError(f"the order {', '.join(names)} names a domain twice", "Name each once.")
+    if base:
+        names = [base, *(name for name in names if name != base)]
+    return replace(stream, domains=tuple(by_name[name] for name in names))
+
+
+def check_stream(stream: Stream, shots: int) -> None:
+    """Refuse a stream that cannot be run, naming the domain and the class."""
+    classes = len(stream.class_names)
+    if classes < 2:
+        raise DataError(
+            f"{stream.name} has {classes} class", "A stream needs at least two classes."
+        )
+    if not stream.domains:
+        raise DataError(f"{stream.name} has no domain", "Check the data folder.")
+    if stream.synonyms and len(stream.synonyms) != classes:
+        raise DataError(
+            f"{stream.name} has synonyms for {len(stream.synonyms)} of {classes} classes"
+        )
+    for t, domain in enumerate(stream.domains):
+        needed = shots if t else 1
+        for part, samples, least in (("training", domain.train, needed), ("test", domain.test, 1)):
+            if len(samples) and not 0 <= samples.labels.min() <= samples.labels.max() < classes:
+                raise DataError(
+                    f"{stream.name}: domain '{domain.name}' has labels outside the classes"
+                )
+            counts = np.bincount(samples.labels, minlength=classes)
+            if counts.min() < least:
+                c = int(counts.argmin())
+                raise DataError(
+                    f"{stream.name}: domain '{domain.name}' has {counts[c]} {part} images of class "
+                    f"'{stream.class_names[c]}', but {least} are needed",
+                    "Add images, choose fewer shots, or leave the domain out with --order.",
+                )

@@ -1,0 +1,40 @@
+"""The K-shot draw: the base domain keeps all its images, every later domain K per class.
+
+The draw depends on the data set, the seed, the domain and the class only, never on the method or
+on K, so every method learns from the same images and the 2-shot draw contains the 1-shot draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .scenario import Samples, Stream
+from .seeds import numpy_generator
+
+
+def draw_shots(stream: Stream, shots: int, seed: int, base_limit: int | None = None) -> Stream:
+    """`stream` with `shots` training images per class in every domain but the first.
+
+    `base_limit` optionally bounds the images per class of the base domain, drawn the same way.
+    """
+    domains = []
+    for t, domain in enumerate(stream.domains):
+        limit = shots if t else base_limit
+        if limit is not None:
+            train = _first_drawn(domain.train, limit, seed, f"{stream.name}/{domain.name}")
+            domain = replace(domain, train=train)
+        domains.append(domain)
+    return replace(stream, domains=tuple(domains))
+
+
+def _first_drawn(samples: Samples, limit: int, seed: int, place: str) -> Samples:
+    chosen: list[int] = []
+    for label in np.unique(samples.labels):
+        members = np.flatnonzero(samples.labels == label)
+        # By id, so that the draw does not depend on the order in which a loader lists files.
+        members = members[np.argsort(np.array(samples.ids)[members], kind="stable")]
+        order = numpy_generator(seed, "shots", place, int(label)).permutation(len(members))
+        chosen += [int(i) for i in members[order[:limit]]]
+    return samples.subset(chosen)

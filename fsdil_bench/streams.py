@@ -1,0 +1,75 @@
+"""From a scenario's id to the stream a run learns: built by its plugin, arranged, shots drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .config import NoConfig, resolve
+from .descriptors import ScenarioInfo, load_factory
+from .errors import FsdilError, PluginError, RequestError
+from .plugins import Registry, load_registry
+from .scenario import ScenarioId, ScenarioRequest, Stream, arrange, check_stream
+from .shots import draw_shots
+
+
+def load_stream(
+    scenario: str,
+    *,
+    seed: int = 0,
+    data: str | Path | None = None,
+    order: Sequence[str] = (),
+    base: str = "",
+    base_limit: int | None = None,
+    names: str | Path | None = None,
+    synonyms: str | Path | None = None,
+    scenario_options: Mapping[str, Any] | None = None,
+    registry: Registry | None = None,
+) -> Stream:
+    """The stream of a scenario such as `drawn-1shot` under a seed, as every method learns it."""
+    identity = ScenarioId.parse(scenario)
+    info = (registry or load_registry()).scenario(identity.dataset)
+    if identity.variant and identity.variant not in info.variants:
+        offered = ", ".join(f"@{variant}" for variant in info.variants) or "none"
+        raise RequestError(
+            f"scenario '{info.name}' has no variant '{identity.variant}'", f"It has: {offered}."
+        )
+    if info.needs_data and data is None:
+        raise RequestError(
+            f"scenario '{info.name}' needs images", "Say where they are with --data FOLDER."
+        )
+    request = ScenarioRequest(
+        identity.variant,
+        Path(data).expanduser() if data else None,
+        Path(names) if names else None,
+        Path(synonyms) if synonyms else None,
+        scenario_settings(info, scenario_options or {}),
+    )
+    stream = arrange(_build(info, request), order, base)
+    check_stream(stream, identity.shots)
+    return draw_shots(stream, identity.shots, seed, base_limit)
+
+
+def scenario_settings(info: ScenarioInfo, given: Mapping[str, Any]) -> Any:
+    """A scenario's own options, checked."""
+    kind = load_factory(info.options, f"scenario '{info.name}'") if info.options else NoConfig
+    see = f"fsdil-bench list scenarios {info.name}"
+    return resolve(kind, given, owner=f"scenario {info.name}", see=see)
+
+
+def _build(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
+    build = load_factory(info.factory, f"scenario '{info.name}'")
+    try:
+        stream = build(request)
+    except FsdilError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"scenario '{info.name}' cannot be built: {type(error).__name__}: {error}",
+            "--debug shows the traceback.",
+        ) from error
+    if not isinstance(stream, Stream):
+        raise PluginError(f"scenario '{info.name}' built {type(stream).__name__}, not a Stream")
+    return replace(stream, name=info.name)

@@ -1,0 +1,181 @@
+"""What a method is shown: the training images of the current domain, and test images without
+labels, domains or order.
+
+A `TrainDomain` is open while the method learns it and closed afterwards: nothing of an earlier
+domain can be read again. A test `Batch` holds tensors only, so nothing leads from it to a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from .errors import PluginError
+from .pictures import Pictures
+from .progress import Progress
+from .scenario import Samples
+from .seeds import derive, numpy_generator
+
+
+@dataclass(frozen=True)
+class TrainBatch:
+    """A step's worth of training images on the run's device.
+
+    `positions` tell which images of the domain these are.
+    """
+
+    images: torch.Tensor
+    labels: torch.Tensor
+    positions: torch.Tensor
+
+
+class TrainDomain:
+    """The training images of one domain, for as long as the method learns it."""
+
+    def __init__(
+        self,
+        index: int,
+        samples: Samples,
+        class_names: tuple[str, ...],
+        pictures: Pictures,
+        seed: int,
+        progress: Progress,
+        earlier: tuple[TrainDomain, ...] | None = None,
+    ) -> None:
+        self.index = index
+        self.class_names = class_names
+        self._samples = samples
+        self._pictures = pictures
+        self._seed = seed
+        self._progress = progress
+        self._earlier = earlier
+        self._passes = 0
+        self._open = True
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    @property
+    def labels(self) -> torch.Tensor:
+        """Class ids of all images, (n,), on the run's device."""
+        return torch.from_numpy(self._of_now().labels).to(self._pictures.backbone.device)
+
+    @property
+    def earlier(self) -> tuple[TrainDomain, ...]:
+        """The domains before this one: only for methods that declare `exemplar_free=False`."""
+        if self._earlier is None:
+            raise PluginError(
+                "an exemplar-free method asked for the images of earlier domains",
+                "Declare exemplar_free=False in its MethodInfo; boards then label it so.",
+            )
+        return self._earlier
+
+    def features(self) -> torch.Tensor:
+        """Frozen unit embeddings of the plain views, (n, d), from the cache where possible."""
+        device = self._pictures.backbone.device
+        return self._pictures.features(self._of_now()).to(device)
+
+    def images(self) -> torch.Tensor:
+        """The plain views of all images, normalised: for few-shot domains."""
+        return self._normalised(self._pictures.plain(self._of_now()))
+
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        epochs: int = 1,
+        steps: int | None = None,
+        augment: bool = True,
+        shuffle: bool = True,
+        drop_last: bool = False,
+    ) -> Iterator[TrainBatch]:
+        """Go over the images `epochs` times, or for exactly `steps` batches if given.
+
+        Order and augmentation are seeded by the run, the domain and the number of this call.
+        `drop_last` is ignored where it would leave no batch at all.
+        """
+        samples = self._of_now()
+        call, self._passes = self._passes, self._passes + 1
+        batch_size = min(batch_size, len(samples))
+        per_epoch = len(samples) // batch_size if drop_last else -(-len(samples) // batch_size)
+        total = steps if steps is not None else epochs * per_epoch
+        with self._progress.phase(f"domain {self.index + 1}: training", total):
+            for step in range(total):
+                epoch, place = divmod(step, per_epoch)
+                if place == 0:
+                    order = numpy_generator(self._seed, "order", self.index, call, epoch)
+                    permuted = (
+                        order.permutation(len(samples)) if shuffle else np.arange(len(samples))
+                    )
+                positions = permuted[place * batch_size : (place + 1) * batch_size]
+                yield self._batch(positions, (call, epoch) if augment else None)
+                self._progress.advance()
+
+    def close(self) -> None:
+        """End access: called by the harness when the domain is over."""
+        self._open = False
+
+    def _batch(self, positions: np.ndarray, draw: tuple[int, int] | None) -> TrainBatch:
+        chosen = self._of_now().subset(positions)
+        if draw is None:
+            views = self._pictures.plain(chosen)
+        else:
+            seeds = [derive(self._seed, "augment", self.index, *draw, int(p)) for p in positions]
+            views = self._pictures.augmented(chosen, seeds)
+        self._pictures.meter.count("learn", len(positions))
+        device = self._pictures.backbone.device
+        labels = torch.from_numpy(chosen.labels).to(device)
+        return TrainBatch(self._normalised(views), labels, torch.from_numpy(positions))
+
+    def _normalised(self, views: torch.Tensor) -> torch.Tensor:
+        device = self._pictures.backbone.device
+        return self._pictures.transform.normalise(views, device)
+
+    def _of_now(self) -> Samples:
+        if not self._open:
+            raise PluginError(
+                f"the method read images of domain {self.index + 1} after that domain was over",
+                "Old images may not be used; keep what you need of them (not the images) as state.",
+            )
+        return self._samples
+
+
+class Batch:
+    """Test images in a random mixture of the seen domains: what the method declared to need."""
+
+    def __init__(
+        self, images: torch.Tensor | None = None, features: torch.Tensor | None = None
+    ) -> None:
+        self._images = images
+        self._features = features
+
+    @property
+    def images(self) -> torch.Tensor:
+        """Normalised images, (n, 3, size, size)."""
+        return self._declared("images", self._images)
+
+    @property
+    def features(self) -> torch.Tensor:
+        """Frozen unit embeddings, (n, d)."""
+        return self._declared("features", self._features)
+
+    def select(self, rows: torch.Tensor) -> Batch:
+        """The part of the batch at `rows` (a boolean mask or indices)."""
+        return Batch(
+            None if self._images is None else self._images[rows],
+            None if self._features is None else self._features[rows],
+        )
+
+    def __len__(self) -> int:
+        return len(self._images if self._images is not None else self.features)
+
+    def _declared(self, name: str, tensor: torch.Tensor | None) -> torch.Tensor:
+        if tensor is None:
+            raise PluginError(
+                f"the method uses batch.{name} without declaring it",
+                f'Put "{name}" into the `inputs` of the method class.',
+            )
+        return tensor

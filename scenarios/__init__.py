@@ -1,0 +1,1 @@
+"""The built-in scenarios, and the embedded world they come with."""

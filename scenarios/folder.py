@@ -1,0 +1,150 @@
+"""The `folder` scenario: any tree `root/<domain>/<class>/<image>` as a stream of domains.
+
+    fsdil-bench run --method ncm --scenario folder-4shot --data ~/pacs --base photo
+
+Domains come in alphabetical order unless `--order` or `--base` says otherwise. Class names are the
+folder names with blanks for underscores, or come from a file: `--names` and `--synonyms` take JSON
+objects {folder: name} and {folder: [synonyms]}. Inside every domain and class a fixed part of the
+images, the same for every run, is the test set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from fsdil_bench import (
+    DataError,
+    Domain,
+    Samples,
+    ScenarioInfo,
+    ScenarioRequest,
+    Stream,
+    hookimpl,
+    knob,
+    numpy_generator,
+)
+
+SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm"}
+
+
+@hookimpl
+def fsdil_scenarios() -> list[ScenarioInfo]:
+    """Offer `folder`."""
+    return [
+        ScenarioInfo(
+            "folder",
+            "your own images: a tree root/<domain>/<class>/<image> given with --data",
+            "fsdil_scenarios.folder:build",
+            needs_data=True,
+            options="fsdil_scenarios.folder:Options",
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be set with `--scenario-set`."""
+
+    test_fraction: float = knob(
+        0.3, "part of each domain's and class's images to test on", minimum=0.01, maximum=0.99
+    )
+
+
+def build(request: ScenarioRequest) -> Stream:
+    """The stream of the tree at `request.data`."""
+    root = request.data
+    assert root is not None
+    domains = _folders(root, "domain")
+    classes = sorted({folder.name for domain in domains for folder in _folders(domain, "class")})
+    names = _read_mapping(request.names, classes)
+    synonyms = _read_mapping(request.synonyms, classes)
+    return Stream(
+        name="folder",
+        class_names=tuple(str(names.get(c, c.replace("_", " "))) for c in classes),
+        synonyms=tuple(tuple(synonyms[c]) for c in classes) if synonyms else (),
+        domains=tuple(_domain(d, root, classes, request.options.test_fraction) for d in domains),
+    )
+
+
+def _domain(folder: Path, root: Path, classes: list[str], test_fraction: float) -> Domain:
+    train: list[tuple[Path, int]] = []
+    test: list[tuple[Path, int]] = []
+    for label, name in enumerate(classes):
+        images = _images(folder / name)
+        if len(images) < 2:
+            raise DataError(
+                f"domain '{folder.name}' has {len(images)} images of class '{name}'; "
+                "one to learn from and one to test on are needed",
+                f"Add images to {folder / name}, or remove that class from every domain.",
+            )
+        count = min(max(1, round(test_fraction * len(images))), len(images) - 1)
+        # Fixed, not seeded by the run: every seed is tested on the same images.
+        order = numpy_generator(0, "folder split", folder.name, name).permutation(len(images))
+        test += [(images[i], label) for i in sorted(order[:count])]
+        train += [(images[i], label) for i in sorted(order[count:])]
+    return Domain(folder.name, _samples(train, root), _samples(test, root))
+
+
+def _samples(files: list[tuple[Path, int]], root: Path) -> Samples:
+    stats = [path.stat() for path, _ in files]
+    ids = tuple(path.relative_to(root).as_posix() for path, _ in files)
+    keys = tuple(
+        f"{root.resolve()}/{i} {s.st_size} {s.st_mtime_ns}" for i, s in zip(ids, stats, strict=True)
+    )
+    return Samples(ids, np.array([label for _, label in files]), partial(read_image, root), keys)
+
+
+def read_image(root: Path, sample_id: str) -> np.ndarray:
+    """An image file as RGB; transparent parts become white."""
+    with Image.open(root / sample_id) as file:
+        image: Image.Image = file
+        if image.mode in ("RGBA", "LA", "P"):
+            image = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+        return np.asarray(image.convert("RGB"))
+
+
+def _folders(parent: Path, kind: str) -> list[Path]:
+    if not parent.is_dir():
+        raise DataError(
+            f"'{parent}' is not a folder", "--data must name a tree root/<domain>/<class>/<image>."
+        )
+    found = sorted(p for p in parent.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if not found:
+        raise DataError(
+            f"'{parent}' has no {kind} folders", "It must be a tree root/<domain>/<class>/<image>."
+        )
+    return found
+
+
+def _images(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(p for p in _walk(folder) if p.suffix.lower() in SUFFIXES)
+
+
+def _walk(folder: Path) -> Iterable[Path]:
+    return (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
+
+
+def _read_mapping(path: Path | None, classes: list[str]) -> dict[str, Any]:
+    """A JSON object with an entry for every class folder."""
+    if path is None:
+        return {}
+    try:
+        mapping = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"'{path}' cannot be read: {error}", "It must be a JSON object.") from None
+    known: dict[str, Any] = mapping if isinstance(mapping, dict) else {}
+    missing = ", ".join([name for name in classes if name not in known][:5])
+    if missing:
+        raise DataError(f"'{path}' lacks the classes {missing}", "Name every class folder.")
+    return known

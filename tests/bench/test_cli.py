@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from fsdil_bench import cli
+
+TOY = str(Path(__file__).parent.parent / "toy_plugin.py")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Call the command line as a user does; gives exit code, standard output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def toy(*arguments):
+    return ["run", "--plugin", TOY, "-s", "toy-1shot", "-m", "toy-means", *arguments]
+
+
+def test_run_show_leaderboard(call, tmp_path):
+    code, out, err = call(*toy("--seeds", "0-1"))
+    assert code == 0, err
+    assert "mean ± std" in out
+    assert out.count("record: ") == 2
+    folder = out.split("record: ")[1].split()[0]
+
+    code, out, err = call("show", folder)
+    assert code == 0, err
+    for expected in ("AA*", "over the stream", "peak memory", "provenance", "fsdil-bench", "d3"):
+        assert expected in out
+
+    code, out, err = call("leaderboard", "runs", "--out", "boards")
+    assert code == 0, err
+    assert (tmp_path / "boards" / "README.md").exists()
+    assert "toy-means" in next((tmp_path / "boards").glob("toy*.md")).read_text()
+
+
+def test_run_prints_matrix_and_scores(call):
+    code, out, err = call(*toy())
+    assert code == 0
+    for expected in ("after learning", "AA*", "FA*", "Avg", "Last", "record: runs/toy-1shot"):
+        assert expected in out
+    assert "domain 4/4" in err
+
+
+def test_json_is_for_programs(call):
+    code, out, _ = call(*toy("--json", "-q"))
+    record = json.loads(out)[0]
+    assert code == 0
+    assert record["spec"]["method"] == "toy-means"
+    code, out, _ = call("show", "runs", "--json")
+    assert json.loads(out)["run_id"] == record["run_id"]
+    for kind in ("methods", "scenarios", "backbones", "plugins"):
+        code, out, _ = call("list", kind, "--json", "--plugin", TOY)
+        assert len(json.loads(out)) >= 2
+
+
+def test_one_domain_says_that_fa_is_undefined(call):
+    code, out, _ = call(*toy("--order", "d1"))
+    assert code == 0
+    assert "FA* is undefined" in out
+
+
+def test_listing_one_method_shows_its_options(call):
+    code, out, _ = call("list", "methods", "ncm")
+    assert code == 0
+    assert "text_mix" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (["run", "-m", "nmc", "-s", "drawn-1shot"], 2, ["'nmc'", "Did you mean 'ncm'"]),
+        (["run", "-m", "ncm", "-s", "drown-1shot"], 2, ["'drown'", "'drawn'"]),
+        (["run", "-m", "ncm", "-s", "drawn"], 2, ["'drawn' is not a scenario", "drawn-1shot"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot@x"], 2, ["no variant 'x'"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "-b", "tinyclip"], 2, ["'tiny-clip'"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--set", "mod=x"], 2, ["'mod'", "mode"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--set", "mode=x"], 2, ["one of running"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--set", "mode"], 2, ["key=value"]),
+        (["run", "-m", "ncm", "-s", "drawn-200shot"], 2, ["painting", "cup", "200 are needed"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--order", "real,oil"], 2, ["'oil'", "clipart"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--seeds", "a"], 2, ["0,1,2 or 0-2"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--device", "tpu9"], 2, ["'tpu9'"]),
+        (["run", "-m", "ncm", "-s", "drawn-1shot", "--precision", "bf16", "--device", "cpu"], 2,
+         ["bf16"]),
+        (["run", "-m", "ncm", "-s", "folder-1shot"], 2, ["--data"]),
+        (["run", "-m", "ncm", "-s", "folder-1shot", "--data", "nowhere"], 2, ["'nowhere'"]),
+        (["run", "-m", "ncm"], 2, ["--scenario"]),
+        (["run", "--plugin", "gone.py", "-m", "ncm", "-s", "drawn-1shot"], 2, ["'gone.py'"]),
+        (["show", "nowhere"], 1, ["'nowhere'"]),
+        (["leaderboard", "nowhere"], 1, ["'nowhere'"]),
+        (["list", "method"], 2, ["method"]),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_one_clear_message(call, tmp_path, arguments, code, expected):
+    got, _, err = call(*arguments)
+    assert got == code, err
+    for text in expected:
+        assert text in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.rglob("record.json"))
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["toy-raisesinbuild", "toy-raisesinlearn", "toy-raisesinpredict", "toy-returnslogits"],
+)
+def test_failing_methods_exit_with_one_message(call, tmp_path, method):
+    code, _, err = call("run", "--plugin", TOY, "-s", "toy-1shot", "-m", method, "-q")
+    assert code == 1
+    assert err.startswith("error: ")
+    assert method in err
+    assert "Traceback" not in err
+    code, out, err = call("leaderboard", "runs")
+    assert code != 0
+    assert "no complete run" in err
+
+
+def test_debug_shows_the_traceback(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["run", "--plugin", TOY, "-s", "toy-1shot", "-m", "toy-raisesinlearn", "--debug"]
+    result = subprocess.run(
+        [sys.executable, "-m", "fsdil_bench", *arguments], capture_output=True, text=True
+    )
+    assert result.returncode != 0
+    assert "Traceback" in result.stderr
+
+
+def test_a_broken_plugin_is_one_warning_line(call, tmp_path):
+    (tmp_path / "bad.py").write_text("raise RuntimeError('bad day')")
+    code, out, err = call("list", "methods", "--plugin", "bad.py")
+    assert code == 0
+    assert err.count("\n") == 1
+    assert "bad day" in err
+    assert "zero-shot" in out
+    code, out, err = call("list", "plugins", "--plugin", "bad.py")
+    assert "broken" in out
+    assert "bad day" in out
+
+
+def write_tree(root, domains=("a", "b"), classes=("x", "y"), images=4):
+    for d, domain in enumerate(domains):
+        for c, name in enumerate(classes):
+            for i in range(images):
+                path = root / domain / name / f"{i}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.new("RGB", (20, 30), (60 * d, 120 * c, 10 * i)).save(path)
+    return root
+
+
+def folder_run(root):
+    return ["run", "--plugin", TOY, "-m", "toy-means", "-s", "folder-1shot", "--data", root,
+            "-b", "toy-clip", "-q"]  # fmt: skip
+
+
+def test_folder_scenario_end_to_end(call, tmp_path):
+    code, out, err = call(*folder_run(write_tree(tmp_path / "tree")), "--base", "b")
+    assert code == 0, err
+    assert out.index(" b") < out.index(" a ")
+
+
+def test_folder_with_a_corrupt_image(call, tmp_path):
+    root = write_tree(tmp_path / "tree")
+    for path in (root / "b" / "y").iterdir():
+        path.write_bytes(path.read_bytes()[:40])
+    code, _, err = call(*folder_run(root))
+    assert code == 2
+    assert "b/y/" in err
+    assert "cannot be read" in err
+    assert not list(tmp_path.rglob("record.json"))
+
+
+def test_folder_with_a_missing_class(call, tmp_path):
+    root = write_tree(tmp_path / "tree")
+    for path in (root / "b" / "y").iterdir():
+        path.unlink()
+    code, _, err = call(*folder_run(root))
+    assert code == 2
+    assert "domain 'b' has 0 images of class 'y'" in err
+
+
+def test_folder_that_is_empty(call, tmp_path):
+    (tmp_path / "tree").mkdir()
+    code, _, err = call(*folder_run(tmp_path / "tree"))
+    assert code == 2
+    assert "has no domain folders" in err
+
+
+def test_help_on_every_level():
+    for path in ([], ["run"], ["list"], ["list", "methods"], ["list", "scenarios"],
+                 ["list", "backbones"], ["list", "plugins"], ["show"], ["leaderboard"]):  # fmt: skip
+        result = CliRunner().invoke(cli.cli, [*path, "--help"])
+        assert result.exit_code == 0
+        assert "Example" in result.output
+
+
+def test_version():
+    result = CliRunner().invoke(cli.cli, ["--version"])
+    assert "fsdil-bench, version" in result.output
+
+
+def test_module_and_script_are_the_same():
+    script = Path(sys.executable).with_name("fsdil-bench")
+    environment = os.environ | {"NO_COLOR": "1"}
+    outputs = [
+        subprocess.run([*head, "list", "methods"], capture_output=True, text=True, env=environment)
+        for head in ([str(script)], [sys.executable, "-m", "fsdil_bench"])
+    ]
+    assert outputs[0].stdout == outputs[1].stdout
+    assert "zero-shot" in outputs[0].stdout

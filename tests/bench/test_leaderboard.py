@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from fsdil_bench import find_records
+from fsdil_bench.errors import RecordError
+from fsdil_bench.leaderboard import group_into_boards, write_leaderboards
+
+
+@pytest.fixture
+def runs(toy_run, tmp_path):
+    for seed in range(3):
+        toy_run("toy-means", seed=seed)
+    toy_run("toy-router")
+    toy_run("toy-means", "toy-2shot")
+    return tmp_path / "runs"
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_same_records_same_bytes(runs, tmp_path):
+    records = find_records(runs)
+    write_leaderboards(records, tmp_path / "one")
+    write_leaderboards(list(reversed(records)), tmp_path / "two")
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+
+
+def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
+    records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
+    write_leaderboards(records, tmp_path / "out")
+    table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
+    row = table.set_index("method").loc["toy-means"]
+    values = [r.metrics["AA*"] for r in records if r.spec["method"] == "toy-means"]
+    assert row["AA*"] == pytest.approx(sum(values) / 3)
+    assert row["AA* std"] == pytest.approx(pd.Series(values).std(ddof=0))
+    assert row["seeds"] == 3
+    assert row["state bytes"] == 192
+    assert table["AA*"].is_monotonic_decreasing
+    page = next((tmp_path / "out").glob("toy-1shot*.md")).read_text()
+    assert f"{row['AA*']:.2f} ± {row['AA* std']:.2f}" in page
+    assert "| AA* oracle" in page
+    assert "FA* is forgetting alleviation" in page
+
+
+def test_scenarios_backbones_and_orders_are_never_mixed(runs, toy_run):
+    toy_run("toy-means", order=["d1", "d0"])
+    toy_run("toy-means", base_limit=2)
+    keys = group_into_boards(find_records(runs))
+    assert len(keys) == 4
+
+
+def test_code_versions_and_configs_get_their_own_rows(runs, tmp_path):
+    records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
+    means = [r for r in records if r.spec["method"] == "toy-means"]
+    changed = dataclasses.replace(
+        means[0], run_id="changed", method=means[0].method | {"code": {"method": "newer"}}
+    )
+    write_leaderboards([*means, changed], tmp_path / "out")
+    table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
+    assert sorted(table["seeds"]) == [1, 3]
+    assert all(name.startswith("toy-means [") for name in table["method"])
+
+
+def test_copies_count_once(runs, tmp_path):
+    records = find_records(runs, runs)
+    write_leaderboards([*records, *records], tmp_path / "out")
+    table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
+    assert table.set_index("method").loc["toy-means", "seeds"] == 3
+
+
+def test_half_finished_runs_are_left_out(runs):
+    before = len(find_records(runs))
+    next(runs.rglob("record.json")).unlink()
+    assert len(find_records(runs)) == before - 1
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(RecordError, match="does not exist"):
+        find_records(tmp_path / "nowhere")

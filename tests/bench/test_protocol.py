@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import toy_plugin
+
+from fsdil_bench import Record
+from fsdil_bench.errors import DataError, PluginError, RequestError
+from fsdil_bench.progress import Progress
+
+
+def predictions_of(record):
+    return (record.folder / "predictions.npz").read_bytes()
+
+
+def test_record_holds_the_whole_story(toy_run):
+    record = toy_run()
+    assert [len(row) for row in record.matrix] == [1, 2, 3, 4]
+    assert record.metrics["AA*"] > 100 / 3
+    assert [d["train"] for d in record.scenario["domains"]] == [36, 3, 3, 3]
+    assert [d["test"] for d in record.scenario["domains"]] == [30, 33, 36, 39]
+    assert record.cost["state_bytes"] == [3 * 16 * 4] * 4
+    assert record.cost["images"]["predict"] == 30 + 63 + 99 + 138
+    assert record.cost["peak_memory_bytes"] > 0
+    assert record.provenance["packages"]["torch"]
+    assert Record.load(record.folder) == record
+
+
+def test_predictions_reproduce_the_matrix(toy_run):
+    record = toy_run()
+    arrays = record.predictions()
+    for t, row in enumerate(record.matrix):
+        seen = arrays["domains"] <= t
+        correct = arrays[f"classes_{t}"] == arrays["labels"][seen]
+        for i, value in enumerate(row):
+            assert value == pytest.approx(100 * correct[arrays["domains"][seen] == i].mean())
+
+
+def test_same_seed_same_bytes_other_seed_other_bytes(toy_run, tmp_path):
+    first = toy_run(out=tmp_path / "a")
+    second = toy_run(out=tmp_path / "b")
+    other = toy_run(out=tmp_path / "c", seed=1)
+    assert predictions_of(first) == predictions_of(second)
+    assert first.run_id == second.run_id
+    assert predictions_of(first) != predictions_of(other)
+    assert first.run_id != other.run_id
+
+
+def test_all_methods_get_the_same_shots(toy_run):
+    one, two = toy_run("toy-means"), toy_run("toy-router")
+    assert one.scenario["digest"] == two.scenario["digest"]
+    assert one.run_id != two.run_id
+
+
+def test_a_finished_run_is_not_repeated(toy_run):
+    class Listener(Progress):
+        heard = ""
+
+        def say(self, text):
+            self.heard += text
+
+    first, listener = toy_run(), Listener()
+    again = toy_run(progress=listener)
+    assert "already done" in listener.heard
+    assert again.provenance["time"] == first.provenance["time"]
+    fresh = toy_run(fresh=True, progress=Progress())
+    assert predictions_of(fresh) == predictions_of(first)
+
+
+def test_router_gets_routing_accuracy_and_oracle_rows(toy_run):
+    record = toy_run("toy-router")
+    tests = [30, 33, 36, 39]
+    expected = [100 * tests[0] / sum(tests[: t + 1]) for t in range(4)]
+    assert record.routing == pytest.approx(expected)
+    # It routes everything to domain 0. With the true domain, the others become class 0.
+    for t in range(4):
+        assert record.oracle_matrix[t][0] == record.matrix[t][0]
+        assert record.oracle_matrix[t][1:] == pytest.approx([100 / 3] * t)
+
+
+def test_test_batches_mix_the_domains(toy_registry, toy_run, monkeypatch):
+    """The harness shuffles: no run of images from one domain gives the domain away."""
+    seen = []
+
+    def predict(self, batch):
+        seen.append(batch.features)
+        return toy_plugin_means_predict(self, batch)
+
+    method = toy_registry.method("toy-means").factory
+    toy_plugin_means_predict = method.predict
+    monkeypatch.setattr(method, "predict", predict)
+    toy_run(seed=5)
+    last = seen[-1]
+    assert len(last) == 138
+    canonical = toy_run("toy-slow", seed=5).folder  # same features, canonical order from the record
+    domains = Record.load(canonical).predictions()["domains"]
+    assert len(domains) == 138
+    # Brightness grows with the domain; in domain order it would be sorted in four long runs.
+    brightness = last @ last.mean(0)
+    order = np.argsort(brightness.numpy())
+    assert np.abs(np.diff(order)).mean() > 138 / 6
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("toy-raisesinbuild", "cannot be built, says the test"),
+        ("toy-raisesinlearn", "ValueError in learn: learn says the test"),
+        ("toy-raisesinpredict", "ValueError in predict: predict says the test"),
+        ("toy-returnslogits", "float32 of shape"),
+        ("toy-returnstoofew", "for 30 images"),
+        ("toy-returnsoutofrange", "ids from"),
+        ("toy-keepsdomains", "after that domain was over"),
+        ("toy-asksforearlier", "images of earlier domains"),
+        ("toy-spoilsbackbone", "changed in place"),
+        ("toy-undeclaredimages", "without declaring it"),
+        ("toy-oddstate", "named tensors"),
+    ],
+)
+def test_misbehaving_methods_fail_by_name(toy_run, tmp_path, method, message):
+    with pytest.raises(PluginError, match=message):
+        toy_run(method)
+    assert not list((tmp_path / "runs").rglob("record.json"))
+    log = next((tmp_path / "runs").rglob("log.txt")).read_text()
+    assert "Traceback" in log
+
+
+def test_spoilt_backbone_does_not_reach_the_cache(toy_run):
+    expected = toy_run("toy-means")
+    with pytest.raises(PluginError):
+        toy_run("toy-spoilsbackbone", seed=3)
+    assert toy_run("toy-means", fresh=True).matrix == expected.matrix
+
+
+def test_text_tower_is_checked_before_anything_runs(toy_run):
+    with pytest.raises(RequestError, match="needs a text tower"):
+        toy_run("toy-text", backbone="mute-clip")
+
+
+def test_unreadable_image_is_named(toy_run, monkeypatch, toy_registry):
+    build = toy_registry.scenario("toy").factory
+
+    def broken(request):
+        stream = build(request)
+
+        def load(sample_id):
+            raise OSError("broken data stream")
+
+        object.__setattr__(stream.domains[1].test, "load", load)
+        return stream
+
+    info = toy_registry.scenario("toy")
+    monkeypatch.setitem(
+        toy_registry.scenarios, "toy", type(info)(**{**vars(info), "factory": broken})
+    )
+    with pytest.raises(DataError, match="image 'd1/test/0/0' cannot be read"):
+        toy_run()
+
+
+def test_order_base_and_limit_change_the_run(toy_run):
+    plain = toy_run()
+    reordered = toy_run(order=["d2", "d0"])
+    based = toy_run(base="d1")
+    limited = toy_run(base_limit=2)
+    assert [d["name"] for d in reordered.scenario["domains"]] == ["d2", "d0"]
+    assert based.spec["order"][0] == "d1"
+    assert limited.scenario["domains"][0]["train"] == 6
+    assert len({r.run_id for r in (plain, reordered, based, limited)}) == 4

@@ -1,0 +1,34 @@
+"""Shared by all tests: a cache and a working folder of their own, and the toy plugin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TOY = Path(__file__).parent / "toy_plugin.py"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's cache."""
+    monkeypatch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def toy_registry():
+    from fsdil_bench.plugins import load_registry
+
+    return load_registry([TOY])
+
+
+@pytest.fixture
+def toy_run(toy_registry, tmp_path):
+    """Run a toy method on the toy stream."""
+    import fsdil_bench
+
+    def run(method="toy-means", scenario="toy-1shot", **options):
+        options.setdefault("out", tmp_path / "runs")
+        return fsdil_bench.run(method, scenario, registry=toy_registry, **options)
+
+    return run
