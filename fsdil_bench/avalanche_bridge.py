@@ -36,7 +36,12 @@ def to_avalanche(stream: Stream, *, seed: int = 0, size: int = 224) -> CLScenari
     """A stream whose shots are drawn, with augmented training and plain test images."""
     try:
         from avalanche.benchmarks import benchmark_from_datasets
-        from avalanche.benchmarks.utils import as_classification_dataset
+
+        # Private, and the only way in Avalanche 0.6 to give every sample the task label 0, which
+        # several strategies (LwF, DER) read.
+        from avalanche.benchmarks.utils.classification_dataset import (
+            _make_taskaware_classification_dataset as task_aware,
+        )
     except ImportError as error:
         raise RequestError(
             f"Avalanche cannot be imported: {error}",
@@ -46,8 +51,8 @@ def to_avalanche(stream: Stream, *, seed: int = 0, size: int = 224) -> CLScenari
     train, test = [], []
     for t, domain in enumerate(stream.domains):
         learned = _Images(domain.train, transform, augment_seed=derive(seed, "avalanche", t))
-        train.append(as_classification_dataset(learned))
-        test.append(as_classification_dataset(_Images(domain.test, transform)))
+        train.append(task_aware(learned, task_labels=0))
+        test.append(task_aware(_Images(domain.test, transform), task_labels=0))
     return benchmark_from_datasets(train=train, test=test)
 
 

@@ -81,7 +81,7 @@ class RichProgress(Progress):
         try:
             yield
         finally:
-            self._open.pop()
+            self._open.remove(task)  # phases of interleaved loops end in any order
             self._bars.remove_task(task)
             if not self._open:
                 self._bars.stop()

@@ -63,14 +63,11 @@ class Loop:
         outcome = Outcome()
         done = self._resume(outcome)
         outcome.resumed_after = done
-        seen = self._seen_before(done)
         for t in range(done, len(self.stream.domains)):
             name = self.stream.domains[t].name
-            train = self._train_domain(t, seen)
+            train = self._train_domain(t)
             self._learn(train, t)
-            seen.append(train)
-            if self.exemplar_free:
-                train.close()
+            train.close()
             result, predictions = self._evaluate(t)
             state = self._state()
             result |= {
@@ -99,24 +96,21 @@ class Loop:
             self.progress.say(f"going on after domain {done} of {len(self.stream.domains)}")
         return done
 
-    def _seen_before(self, done: int) -> list[TrainDomain]:
-        """Earlier domains, for methods that declare that they replay them."""
-        if self.exemplar_free:
-            return []
-        seen: list[TrainDomain] = []
-        for t in range(done):
-            seen.append(self._train_domain(t, seen))
-        return seen
+    def _train_domain(self, t: int) -> TrainDomain:
+        earlier = None
+        if not self.exemplar_free:
+            earlier = tuple(self._view(i, during=t, earlier=()) for i in range(t))
+        return self._view(t, during=t, earlier=earlier)
 
-    def _train_domain(self, t: int, seen: list[TrainDomain]) -> TrainDomain:
+    def _view(self, i: int, during: int, earlier: tuple[TrainDomain, ...] | None) -> TrainDomain:
         return TrainDomain(
-            t,
-            self.stream.domains[t].train,
+            i,
+            self.stream.domains[i].train,
             self.stream.class_names,
             self.pictures,
-            self.seed,
+            (self.seed, during),
             self.progress,
-            earlier=None if self.exemplar_free else tuple(seen),
+            earlier=earlier,
         )
 
     def _learn(self, train: TrainDomain, t: int) -> None:

@@ -33,7 +33,10 @@ class TrainBatch:
 
 
 class TrainDomain:
-    """The training images of one domain, for as long as the method learns it."""
+    """The training images of one domain, for as long as the method learns it.
+
+    `seed` is the run's seed and the number of the domain being learned.
+    """
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class TrainDomain:
         samples: Samples,
         class_names: tuple[str, ...],
         pictures: Pictures,
-        seed: int,
+        seed: tuple[int, int],
         progress: Progress,
         earlier: tuple[TrainDomain, ...] | None = None,
     ) -> None:
@@ -106,7 +109,7 @@ class TrainDomain:
             for step in range(total):
                 epoch, place = divmod(step, per_epoch)
                 if place == 0:
-                    order = numpy_generator(self._seed, "order", self.index, call, epoch)
+                    order = numpy_generator(*self._seed, "order", self.index, call, epoch)
                     permuted = (
                         order.permutation(len(samples)) if shuffle else np.arange(len(samples))
                     )
@@ -115,15 +118,17 @@ class TrainDomain:
                 self._progress.advance()
 
     def close(self) -> None:
-        """End access: called by the harness when the domain is over."""
+        """End access, also to `earlier` domains: called by the harness when the domain is over."""
         self._open = False
+        for domain in self._earlier or ():
+            domain.close()
 
     def _batch(self, positions: np.ndarray, draw: tuple[int, int] | None) -> TrainBatch:
         chosen = self._of_now().subset(positions)
         if draw is None:
             views = self._pictures.plain(chosen)
         else:
-            seeds = [derive(self._seed, "augment", self.index, *draw, int(p)) for p in positions]
+            seeds = [derive(*self._seed, "augment", self.index, *draw, int(p)) for p in positions]
             views = self._pictures.augmented(chosen, seeds)
         self._pictures.meter.count("learn", len(positions))
         device = self._pictures.backbone.device

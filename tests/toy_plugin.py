@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -74,7 +75,7 @@ def build_mute():
 
 def load(sample_id: str) -> np.ndarray:
     """A noisy patch of the class colour; the domain sets the brightness."""
-    domain, _, label, index = sample_id.split("/")
+    domain, _, label, _ = sample_id.split("/")
     seed = int.from_bytes(hashlib.blake2b(sample_id.encode(), digest_size=4).digest(), "big")
     noise = np.random.default_rng(seed).integers(0, 120, (SIZE, SIZE, 3))
     noise[:, :, int(label)] += 60 + 20 * int(domain[1:])
@@ -129,8 +130,7 @@ class Slow(Means):
     def learn(self, domain):
         super().learn(domain)
         if os.environ.get("TOY_SLEEP_IN") == str(domain.index):
-            with open(os.environ["TOY_MARK"], "w") as file:
-                file.write("here")
+            Path(os.environ["TOY_MARK"]).write_text("here")
             time.sleep(60)
 
 

@@ -86,7 +86,7 @@ def test_broken_entry_point(monkeypatch):
 
 
 def test_missing_file_is_the_users_error():
-    with pytest.raises(RequestError, match="nowhere.py"):
+    with pytest.raises(RequestError, match=r"nowhere\.py"):
         load_registry(["nowhere.py"])
 
 

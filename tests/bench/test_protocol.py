@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import toy_plugin
 
 from fsdil_bench import Record
 from fsdil_bench.errors import DataError, PluginError, RequestError

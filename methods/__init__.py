@@ -1,0 +1,75 @@
+"""The built-in methods, as descriptors: nothing here imports torch.
+
+Each method is a file of this folder that says which paper and which equation it implements; it uses
+only what `fsdil_bench` offers to everyone.
+"""
+
+from __future__ import annotations
+
+from fsdil_bench import MethodInfo, hookimpl
+
+
+@hookimpl
+def fsdil_methods() -> list[MethodInfo]:
+    """Offer the built-in methods."""
+    return [
+        MethodInfo(
+            "zero-shot",
+            "CLIP's text classifier, no training",
+            "fsdil_methods.zero_shot:ZeroShot",
+            paper="Radford et al., 2021",
+            needs_text=True,
+        ),
+        MethodInfo(
+            "ncm",
+            "nearest class mean of frozen features",
+            "fsdil_methods.ncm:NearestClassMean",
+            paper="Mensink et al., 2013",
+        ),
+        MethodInfo(
+            "ncm-text",
+            "nearest class mean, each mean mixed half and half with its class name",
+            "fsdil_methods.ncm:NearestClassMean",
+            paper="Mensink et al., 2013",
+            needs_text=True,
+            overrides={"text_mix": 0.5},
+        ),
+        MethodInfo(
+            "slda",
+            "streaming linear discriminant analysis of frozen features",
+            "fsdil_methods.slda:StreamingLDA",
+            paper="Hayes and Kanan, 2020",
+        ),
+        MethodInfo(
+            "ranpac",
+            "ridge regression on a random projection of frozen features",
+            "fsdil_methods.ranpac:RanPAC",
+            paper="McDonnell et al., 2023",
+        ),
+        MethodInfo(
+            "linear-probe",
+            "logistic regression on frozen features, then a few steps per domain",
+            "fsdil_methods.linear_probe:LinearProbe",
+            paper="Radford et al., 2021",
+        ),
+        MethodInfo(
+            "finetune",
+            "the image tower fine-tuned on one domain after another: the forgetting floor",
+            "fsdil_methods.finetune:FineTune",
+            needs_text=True,
+        ),
+        MethodInfo(
+            "base-only",
+            "the image tower fine-tuned on the base domain alone",
+            "fsdil_methods.finetune:FineTune",
+            needs_text=True,
+            overrides={"domains": "base"},
+        ),
+        MethodInfo(
+            "joint",
+            "the image tower fine-tuned anew on all domains seen so far: the few-shot ceiling",
+            "fsdil_methods.joint:Joint",
+            needs_text=True,
+            exemplar_free=False,
+        ),
+    ]

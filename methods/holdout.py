@@ -1,0 +1,12 @@
+"""Holding out a part of the base domain: the only data a method may choose its constants on."""
+
+from __future__ import annotations
+
+import torch
+
+
+def split(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Positions 0..count-1 at random: four fifths to fit, one fifth (never empty) to judge."""
+    order = torch.randperm(count, generator=generator)
+    held = max(1, count // 5)
+    return order[held:], order[:held]

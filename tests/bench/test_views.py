@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+import torch
+import toy_plugin
+
+from fsdil_bench import Batch, TrainDomain
+from fsdil_bench.errors import PluginError
+from fsdil_bench.pictures import Pictures
+from fsdil_bench.progress import Progress
+from fsdil_bench.transforms import build_transform
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    backbone = toy_plugin.build_backbone()
+    stream = toy_plugin.build_stream()
+    return Pictures(stream, backbone, build_transform("clip", backbone.image), tmp_path, Progress())
+
+
+@pytest.fixture
+def domain(pictures):
+    def make(seed=(0, 0)):
+        stream = toy_plugin.build_stream()
+        return TrainDomain(
+            0, stream.domains[0].train, stream.class_names, pictures, seed, Progress()
+        )
+
+    return make
+
+
+def flat(batches):
+    return [position for batch in positions(batches) for position in batch]
+
+
+def positions(batches):
+    return [batch.positions.tolist() for batch in batches]
+
+
+def test_an_epoch_shows_every_image_once(domain):
+    seen = flat(domain().batches(10))
+    assert sorted(seen) == list(range(36))
+    assert [len(p) for p in positions(domain().batches(10))] == [10, 10, 10, 6]
+    assert [len(p) for p in positions(domain().batches(10, drop_last=True))] == [10, 10, 10]
+
+
+def test_steps_override_epochs_and_cycle(domain):
+    batches = positions(domain().batches(20, steps=5))
+    assert [len(p) for p in batches] == [20, 16, 20, 16, 20]
+    assert batches[0] != batches[2]
+
+
+def test_a_batch_larger_than_the_domain_is_the_domain(domain):
+    assert [len(p) for p in positions(domain().batches(500, epochs=2, drop_last=True))] == [36, 36]
+
+
+def test_order_is_seeded_by_run_domain_and_call(domain):
+    one = domain()
+    first, second = positions(one.batches(10)), positions(one.batches(10))
+    assert first != second
+    assert positions(domain().batches(10)) == first
+    assert positions(domain((1, 0)).batches(10)) != first
+    assert positions(domain((0, 1)).batches(10)) != first
+    assert flat(one.batches(10, shuffle=False)) == list(range(36))
+
+
+def test_augmentation_is_seeded_and_varies(domain):
+    one, two = domain(), domain()
+    first = next(iter(one.batches(36)))
+    again = next(iter(two.batches(36)))
+    later = next(iter(one.batches(36)))
+    assert torch.equal(first.images, again.images)
+    by_position = first.images[first.positions.argsort()]
+    assert not torch.equal(by_position, later.images[later.positions.argsort()])
+    plain = next(iter(one.batches(36, augment=False, shuffle=False)))
+    assert torch.equal(plain.images, one.images())
+    assert torch.equal(plain.labels, one.labels)
+
+
+def test_global_random_state_is_left_alone(domain):
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    list(domain().batches(10))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_closed_domain_gives_nothing(domain):
+    one = domain()
+    one.close()
+    for read in (one.features, one.images, lambda: one.labels, lambda: next(one.batches(4))):
+        with pytest.raises(PluginError, match="was over"):
+            read()
+
+
+def test_features_come_from_the_cache_the_second_time(domain, pictures, monkeypatch):
+    first = domain().features()
+    assert torch.allclose(first.norm(dim=1), torch.ones(36))
+    monkeypatch.setattr(pictures.backbone, "encode_image", None)
+    assert torch.equal(domain().features(), first)
+
+
+def test_features_do_not_depend_on_their_neighbours(pictures):
+    """Bit for bit: a cache filled in another order gives the same run."""
+    samples = toy_plugin.build_stream().domains[0].train
+    pixels = pictures.transform.normalise(pictures.plain(samples), torch.device("cpu"))
+    whole = pictures.backbone.encode_image(pixels)
+    alone = torch.cat([pictures.backbone.encode_image(pixels[i : i + 1]) for i in range(36)])
+    assert torch.equal(whole, alone)
+
+
+def test_batch_holds_what_was_declared():
+    batch = Batch(features=torch.arange(6.0).view(3, 2))
+    assert len(batch) == 3
+    assert batch.select(torch.tensor([2])).features.tolist() == [[4.0, 5.0]]
+    with pytest.raises(PluginError, match="images"):
+        batch.images  # noqa: B018
+
+
+def test_nothing_in_a_batch_leads_to_labels():
+    batch = Batch(torch.zeros(2, 3, 8, 8), torch.zeros(2, 4))
+    assert all(torch.is_tensor(value) for value in vars(batch).values())

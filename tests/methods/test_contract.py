@@ -1,0 +1,130 @@
+"""What every built-in method must keep to, whatever it computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fsdil_methods import fsdil_methods
+from tiny_world import CLASSES, World, copied, same
+
+from fsdil_bench import MethodInfo, RequestError
+from fsdil_bench.descriptors import load_factory
+
+_TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
+SMALL: dict[str, dict[str, Any]] = {
+    "ranpac": {"size": 40},
+    "linear-probe": {"base_iterations": 20, "steps": 5},
+    "finetune": _TOWER,
+    "base-only": _TOWER,
+    "joint": _TOWER,
+}
+INFOS = {info.name: info for info in fsdil_methods()}
+STATELESS = {"zero-shot"}
+
+
+def build(world: World, info: MethodInfo) -> Any:
+    kind = load_factory(info.factory, info.name)
+    return world.method(kind, **{**info.overrides, **SMALL.get(info.name, {})})
+
+
+def test_names() -> None:
+    assert list(INFOS) == [
+        "zero-shot", "ncm", "ncm-text", "slda", "ranpac", "linear-probe", "finetune", "base-only",
+        "joint",
+    ]  # fmt: skip
+    assert [name for name, info in INFOS.items() if not info.exemplar_free] == ["joint"]
+
+
+@pytest.mark.parametrize("name", INFOS)
+def test_presets_are_valid_options(world: World, name: str) -> None:
+    kind = load_factory(INFOS[name].factory, name)
+    for preset in kind.presets.values():
+        assert world.method(kind, **{**preset, **INFOS[name].overrides})
+
+
+@pytest.mark.parametrize("name", INFOS)
+def test_text_is_needed_where_declared(world: World, name: str) -> None:
+    """Others run to the end on a backbone without text."""
+    blind = World(world.folder / "blind", text=False)
+    if INFOS[name].needs_text:
+        with pytest.raises(RequestError, match="text tower"):
+            build(blind, INFOS[name])
+    else:
+        assert len(blind.run(build(blind, INFOS[name])).matrix) == 3
+
+
+@pytest.mark.parametrize("name", INFOS)
+@pytest.mark.parametrize("stop", [1, 2])
+def test_a_stopped_run_goes_on_identically(world: World, name: str, stop: int) -> None:
+    free = INFOS[name].exemplar_free
+    through = build(world, INFOS[name])
+    whole = world.run(through, "whole", exemplar_free=free)
+    world.run(build(world, INFOS[name]), "stopped", domains=stop, exemplar_free=free)
+    resumed = build(world, INFOS[name])
+    rest = world.run(resumed, "stopped", exemplar_free=free)
+    assert rest.resumed_after == stop
+    assert rest.matrix == whole.matrix
+    assert rest.diagnostics == whole.diagnostics
+    assert same(resumed.state_dict(), through.state_dict())
+
+
+@pytest.mark.parametrize("name", INFOS)
+def test_predictions_are_ids_and_do_not_depend_on_the_batch(world: World, name: str) -> None:
+    method = build(world, INFOS[name])
+    world.run(method, exemplar_free=INFOS[name].exemplar_free)
+    batch = world.test_batch()
+    with torch.no_grad():
+        whole = method.predict(batch)
+        single = [method.predict(batch.select(torch.tensor([i]))) for i in range(len(batch))]
+    assert whole.dtype == torch.int64
+    assert whole.shape == (len(batch),)
+    assert len(set(whole.tolist())) > 1, "a constant prediction would show nothing"
+    assert torch.equal(torch.cat(single), whole)
+
+
+@pytest.mark.parametrize("name", INFOS)
+def test_the_shared_model_stays_as_it_was(world: World, name: str) -> None:
+    before = {k: v.clone() for k, v in world.backbone.model.state_dict().items()}
+    world.run(build(world, INFOS[name]), exemplar_free=INFOS[name].exemplar_free)
+    assert same(before, dict(world.backbone.model.state_dict()))
+
+
+@pytest.mark.parametrize("name", [name for name in INFOS if INFOS[name].exemplar_free])
+def test_the_state_holds_statistics_not_samples(world: World, name: str) -> None:
+    """Its size must not depend on how many images a domain has."""
+    sizes = []
+    for images in (len(CLASSES) * 3, len(CLASSES) * 15):
+        method = build(world, INFOS[name])
+        method.learn(world.domain(0, range(images)))
+        sizes.append({key: value.shape for key, value in method.state_dict().items()})
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("name", [name for name in INFOS if name not in STATELESS])
+def test_learning_changes_the_state(world: World, name: str) -> None:
+    method = build(world, INFOS[name])
+    states = [copied(method)]
+    world.run(method, domains=1, exemplar_free=INFOS[name].exemplar_free)
+    states.append(copied(method))
+    assert not same(*states)
+
+
+@pytest.mark.parametrize("name", [name for name in INFOS if name not in STATELESS])
+def test_the_seed_is_the_only_chance(world: World, name: str) -> None:
+    """Whatever the global generators were left in, the outcome is the same."""
+    states = []
+    for noise in (1, 2):
+        torch.manual_seed(noise)
+        method = build(world, INFOS[name])
+        torch.manual_seed(noise)
+        method.learn(world.domain(0) if INFOS[name].exemplar_free else _replaying(world))
+        states.append(copied(method))
+    assert same(*states)
+
+
+def _replaying(world: World) -> Any:
+    domain = world.domain(0)
+    domain._earlier = ()
+    return domain
