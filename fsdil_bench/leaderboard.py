@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ import pandas as pd
 
 from .folder import write_atomically
 from .metrics import METRICS, mean_and_std
-from .record import Record
+from .record import PREDICTIONS_FILE, RECORD_FILE, Record
 
 BoardKey = tuple[str, str, str]
 
@@ -40,6 +41,19 @@ def write_leaderboards(records: Sequence[Record], out: str | Path) -> list[Path]
         index.append(f"| [{scenario}]({name}.md) | {backbone} | {len(table)} | {len(members)} |")
     write_atomically(folder / "README.md", "\n".join(index) + "\n")
     return [folder / "README.md", *written]
+
+
+def copy_records(records: Sequence[Record], out: str | Path) -> None:
+    """Copy records and predictions (no checkpoints) below `out`/records, to publish with boards."""
+    for record in records:
+        assert record.folder is not None
+        scenario = record.spec["scenario"].replace("@", "-at-")
+        name = f"seed{record.spec['seed']}-{record.run_id}"
+        target = Path(out) / "records" / scenario / record.spec["method"] / name
+        if target.resolve() != record.folder.resolve():
+            target.mkdir(parents=True, exist_ok=True)
+            for file in (PREDICTIONS_FILE, RECORD_FILE):  # the record last: it says "complete"
+                shutil.copyfile(record.folder / file, target / file)
 
 
 def group_into_boards(records: Iterable[Record]) -> dict[BoardKey, list[Record]]:

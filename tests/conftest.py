@@ -10,9 +10,18 @@ TOY = Path(__file__).parent / "toy_plugin.py"
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
+def _own_cache(request, tmp_path_factory, monkeypatch):
     """No test reads or writes the user's cache."""
-    monkeypatch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+    if "drawn_cache" not in request.fixturenames:
+        monkeypatch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def drawn_cache(tmp_path_factory):
+    """One cache for all tests on the drawn world, whose pictures take a while to draw."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("drawn-cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from fsdil_bench import find_records
 from fsdil_bench.errors import RecordError
-from fsdil_bench.leaderboard import group_into_boards, write_leaderboards
+from fsdil_bench.leaderboard import copy_records, group_into_boards, write_leaderboards
 
 
 @pytest.fixture
@@ -82,3 +83,22 @@ def test_half_finished_runs_are_left_out(runs):
 def test_missing_folder(tmp_path):
     with pytest.raises(RecordError, match="does not exist"):
         find_records(tmp_path / "nowhere")
+
+
+def test_copied_records_make_the_same_boards(runs, tmp_path):
+    records = find_records(runs)
+    copy_records(records, tmp_path / "out")
+    copies = find_records(tmp_path / "out")
+    assert [r.run_id for r in copies] == [r.run_id for r in records]
+    assert copies[0].predictions().keys() == records[0].predictions().keys()
+    assert not list((tmp_path / "out").rglob("state.safetensors"))
+    write_leaderboards(records, tmp_path / "one")
+    write_leaderboards(copies, tmp_path / "two")
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+
+
+def test_the_published_boards_come_from_the_published_records(tmp_path):
+    published = Path(__file__).parents[2] / "leaderboards"
+    write_leaderboards(find_records(published / "records"), tmp_path)
+    written = {path.name: path.read_bytes() for path in published.iterdir() if path.is_file()}
+    assert written == files_of(tmp_path)

@@ -1,0 +1,69 @@
+"""The command line `fsdil-bench`: one file per group of commands.
+
+Only what a command needs is imported inside it, so that `list` and `--help` answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .. import __version__
+from ..errors import FsdilError
+from .listing import listing
+from .results import leaderboard, show
+from .run import run
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def main() -> None:
+    """Run the command line; errors a user can mend are one message, without a traceback."""
+    debug = "--debug" in sys.argv
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        _fail("interrupted; the same command goes on after the last finished domain", 130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except FsdilError as error:
+        if debug:
+            raise
+        _fail("\n".join(part for part in (error.message, error.remedy) if part), error.exit_code)
+    except BrokenPipeError:
+        sys.exit(141)
+    except Exception as error:
+        if debug:
+            raise
+        _fail(
+            f"unexpected {type(error).__name__}: {error}\n"
+            "This is a fault of fsdil-bench; --debug shows the traceback for a report.",
+            1,
+        )
+
+
+def _fail(text: str, code: int) -> None:
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    click.echo(text, err=True)
+    sys.exit(code)
+
+
+@click.group(
+    context_settings=CONTEXT,
+    epilog="Examples:\n\n"
+    "\b\n"
+    "  fsdil-bench run --method ncm --scenario drawn-1shot\n"
+    "  fsdil-bench list methods\n"
+    "  fsdil-bench leaderboard runs --out leaderboards",
+)
+@click.version_option(__version__, prog_name="fsdil-bench")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def cli(debug: bool) -> None:
+    """Benchmark few-shot domain-incremental learning: methods learn streams of domains."""
+    del debug  # read by main(), where errors are caught
+
+
+for command in (run, listing, show, leaderboard):
+    cli.add_command(command)

@@ -1,0 +1,46 @@
+"""What several commands share: options, the registry with its warnings, the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..plugins import Registry, load_registry
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The `--plugin` option shared by all commands that need the registry."""
+    return click.option(
+        "--plugin", "plugins", multiple=True, metavar="FILE.py",
+        help="Also load this plugin file; may be given several times.",
+    )(command)  # fmt: skip
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--debug` behind a sub-command works like before it."""
+    return click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(
+        command
+    )
+
+
+def open_registry(plugins: Sequence[str], *, warn: bool = True) -> Registry:
+    """All plugins, with a warning line for each problem."""
+    registry = load_registry(plugins)
+    if warn:
+        for line in registry.warnings():
+            click.secho(f"warning: {line}", fg="yellow", err=True)
+    return registry
+
+
+def console() -> Console:
+    """Where tables go: standard output."""
+    from rich.console import Console
+
+    terminal = Console(highlight=False)
+    # Tables in a pipe or a file must not be folded to an assumed 80 columns.
+    return terminal if terminal.is_terminal else Console(highlight=False, width=200)

@@ -1,0 +1,85 @@
+"""`fsdil-bench show` and `fsdil-bench leaderboard`: looking at finished runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import RequestError
+from .common import console, debug_option
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..record import Record
+
+
+@click.command(epilog="Example:  fsdil-bench show runs/drawn-1shot/ncm/seed0-*")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+@debug_option
+def show(run: Path, as_json: bool) -> None:
+    """Show a finished run: matrix, scores, curves, cost, provenance.
+
+    RUN is a run's folder, or a folder below which there is exactly one run.
+    """
+    record = _one_record(run)
+    if as_json:
+        click.echo(record.to_json(), nl=False)
+        return
+    from .. import tables
+
+    parts: list[RenderableType] = [tables.summary([record]), tables.curves(record)]
+    if record.oracle_matrix:
+        names = [domain["name"] for domain in record.scenario["domains"]]
+        parts.append(tables.matrix(record.oracle_matrix, names, "accuracy (%) with oracle domain"))
+    parts += [tables.cost(record), tables.provenance(record)]
+    for part in parts:
+        console().print(part)
+
+
+@click.command(epilog="Example:  fsdil-bench leaderboard runs --out leaderboards")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
+              help="Folder for the boards.")  # fmt: skip
+@click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
+@click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
+@debug_option
+def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool) -> None:
+    """Make Markdown and CSV boards from all complete runs below RUNS."""
+    from .. import leaderboard as boards
+    from ..record import find_records
+
+    records = find_records(*runs)
+    if not records:
+        raise RequestError(
+            f"there is no complete run below {', '.join(str(r) for r in runs)}",
+            "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
+        )
+    if copy_records:
+        boards.copy_records(records, out)
+    files = boards.write_leaderboards(records, out)
+    if as_json:
+        click.echo(json.dumps([str(file) for file in files]))
+        return
+    for file in files:
+        click.echo(file)
+
+
+def _one_record(path: Path) -> Record:
+    from ..record import Record, find_records
+
+    if (path / "spec.json").is_file() or (path / "record.json").is_file():
+        return Record.load(path)
+    records = find_records(path)
+    if len(records) != 1:
+        found = "\n".join(f"  {record.folder}" for record in records[:10])
+        raise RequestError(
+            f"there are {len(records)} complete runs below {path}",
+            f"Name one of them:\n{found}" if records else "Give the folder of a run.",
+        )
+    return records[0]

@@ -1,0 +1,39 @@
+"""The public API is what `fsdil_bench` exports, and the built-in plugins need nothing else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fsdil_bench
+from fsdil_bench import hookspecs
+
+ROOT = Path(fsdil_bench.__file__).parent.parent
+PLUGIN_FILES = [p for folder in ("methods", "scenarios") for p in (ROOT / folder).rglob("*.py")]
+
+
+def test_every_exported_name_can_be_imported():
+    assert sorted(fsdil_bench.__all__) == fsdil_bench.__all__
+    for name in fsdil_bench.__all__:
+        assert getattr(fsdil_bench, name) is not None
+    with pytest.raises(AttributeError):
+        fsdil_bench.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("path", PLUGIN_FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_built_in_plugins_use_only_the_public_api(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fsdil_bench"):
+            assert node.module == "fsdil_bench"
+            assert {alias.name for alias in node.names} <= set(fsdil_bench.__all__)
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("fsdil_bench") for alias in node.names)
+
+
+def test_every_hook_has_an_example():
+    hooks = [name for name in vars(hookspecs) if name.startswith("fsdil_")]
+    assert len(hooks) >= 4
+    for name in hooks:
+        assert "Example::" in getattr(hookspecs, name).__doc__
