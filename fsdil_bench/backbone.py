@@ -99,14 +99,24 @@ class Backbone:
 
     @torch.no_grad()
     def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Unit embeddings of normalised images."""
+        """Unit embeddings of normalised images by the frozen tower."""
         self.check_untouched("the image tower")
-        embeddings = []
+        return self.embed_with(self.model.encode_image, pixels)  # type: ignore[arg-type]
+
+    def embed_with(
+        self, encode: Callable[[torch.Tensor], torch.Tensor], pixels: torch.Tensor
+    ) -> torch.Tensor:
+        """Unit embeddings by `encode`, a tower trained or adapted by a method, without gradients.
+
+        In batches of one size, padded, and in the run's precision: see `batch_size`.
+        """
+        embeddings = [torch.empty(0, self.embed_dim, device=self.device)]
         for chunk in pixels.split(self.batch_size):
-            padded = F.pad(chunk, (0, 0, 0, 0, 0, 0, 0, self.batch_size - len(chunk)))
-            with self.autocast():
-                raw = self.model.encode_image(padded.to(self.device))  # type: ignore[operator]
-            embeddings.append(F.normalize(raw[: len(chunk)].float(), dim=-1))
+            padding = self.batch_size - len(chunk)
+            padded = F.pad(chunk.to(self.device), (0, 0, 0, 0, 0, 0, 0, padding))
+            with torch.no_grad(), self.autocast():
+                raw = encode(padded)[: len(chunk)]
+            embeddings.append(F.normalize(raw.float(), dim=-1))
         return torch.cat(embeddings)
 
     @torch.no_grad()

@@ -77,6 +77,14 @@ def curves(record: Record) -> Table:
     return table(["domain", "over the stream", "when learned", "at the end", "change"], rows)
 
 
+def diagnostics(record: Record) -> Table:
+    """What the method said of itself after each domain, one row per quantity."""
+    per_domain = record.diagnostics["per_domain"]
+    names = list(dict.fromkeys(name for each in per_domain for name in each))
+    rows = [[name, *(_brief(each.get(name)) for each in per_domain)] for name in names]
+    return table(["after learning", *_domains(record)], rows, "what the method reports")
+
+
 def cost(record: Record) -> Table:
     """Time, memory, parameters and state."""
     spent = record.cost
@@ -114,6 +122,8 @@ def _brief(value: Any) -> str:
         return ", ".join(f"{key}={each}" for key, each in value.items()) or "–"
     if isinstance(value, list):
         return ", ".join(str(each) for each in value) or "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return "–" if value in (None, "") else str(value)
 
 

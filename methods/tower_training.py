@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Backbone, Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
 
 from .text_head import class_embeddings, templates_knob
 
@@ -75,7 +75,8 @@ class TowerMethod(Method):
 
     def predict(self, batch: Batch) -> torch.Tensor:
         """The class whose text is most similar to the tower's embedding."""
-        return (embed(self.tower, self.context.backbone, batch.images) @ self.text.T).argmax(1)
+        embeddings = self.context.backbone.embed_with(self.tower, batch.images)
+        return (embeddings @ self.text.T).argmax(1)
 
     def state_dict(self) -> State:
         """The weights of the tower."""
@@ -90,14 +91,3 @@ class TowerMethod(Method):
     def trained_parameters(self) -> int:
         """All weights of the tower."""
         return sum(weight.numel() for weight in self.tower.parameters())
-
-
-def embed(tower: torch.nn.Module, backbone: Backbone, images: torch.Tensor) -> torch.Tensor:
-    """Unit embeddings by `tower`, in padded batches of one size: see `Backbone.batch_size`."""
-    embeddings = []
-    for chunk in images.split(backbone.batch_size):
-        padding = backbone.batch_size - len(chunk)
-        with backbone.autocast():
-            raw = tower(F.pad(chunk, (0, 0, 0, 0, 0, 0, 0, padding)))
-        embeddings.append(F.normalize(raw[: len(chunk)].float(), dim=-1))
-    return torch.cat(embeddings)

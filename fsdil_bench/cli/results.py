@@ -37,6 +37,8 @@ def show(run: Path, as_json: bool) -> None:
     if record.oracle_matrix:
         names = [domain["name"] for domain in record.scenario["domains"]]
         parts.append(tables.matrix(record.oracle_matrix, names, "accuracy (%) with oracle domain"))
+    if record.diagnostics:
+        parts.append(tables.diagnostics(record))
     parts += [tables.cost(record), tables.provenance(record)]
     for part in parts:
         console().print(part)

@@ -1,6 +1,6 @@
 """Pre-train tiny-clip from scratch on captions of drawn pictures.
 
-    python -m fsdil_scenarios.tiny_clip.pretrain --out DIR [--pairs 200000] [--seed 0]
+    python -m fsdil_scenarios.tiny_clip.pretrain --out DIR [--pairs 300000] [--seed 0]
 
 writes `weights.safetensors` and `report.json` to DIR. An interrupted run goes on from its last
 checkpoint when the same command is given again, and ends with the same weights.
@@ -9,18 +9,18 @@ This is not pre-training as it is done on the web. There, nobody knows which cap
 which pictures; here the labels of the pictures say so, and the loss uses them twice:
 
 * Every caption that is true of a picture counts as a positive: the same class, and the same
-  manner where the caption names one. Each step reads one caption per class and captions of some
+  manner where the caption names one. A step with captions reads one per class and those of some
   of the step's own pictures.
-* A linear classifier on the picture embedding learns the classes, alone in the beginning, then
-  with half the weight, and is thrown away. Without it, a model this small may stay at chance for
-  very long.
+* A linear classifier on the picture embedding learns the classes, alone at first and in most
+  steps, with half the weight in steps with captions, and is thrown away. Without it, a model this
+  small may stay at chance for very long.
 
 Most pictures are `real`, the near manners are rarer, and `sketch` and `quickdraw` are almost
 absent: a benchmark needs domains that its model does not know well yet. Only the "pretrain" split
 of the drawings is used for training; the "validation" split shows the progress; the benchmark's
 own training and test pictures are never looked at.
 
-On a CPU that other programs use as well, `GOMP_SPINCOUNT=10000` in the environment can double
+On a CPU that other programs use as well, `GOMP_SPINCOUNT=1000` in the environment can double
 the speed.
 """
 
@@ -53,16 +53,17 @@ SHARES = {
     "sketch": 0.005,
     "quickdraw": 0.005,
 }
-PEAK_RATE = 7e-4
+PEAK_RATE = 5e-4
 WARM_UP_STEPS = 100
-# At first only the picture tower learns, in small batches, which are more steps per pair: before
-# it tells classes apart, captions are as good as noise to it.
+BATCH = 64
+# At first only the picture tower learns: before it tells classes apart, captions are as good as
+# noise to it. Later captions are read in some steps only, since they are learned far sooner.
 PICTURES_ONLY_PAIRS = 40_000
-SMALL_BATCH, LARGE_BATCH = 64, 128
+CAPTIONS_EVERY = 3
 CAPTIONS_OF_PICTURES = 16
 MANNER_NAMED_SHARE = 0.6
 # Long and spelled captions come together, since the longest one of a step sets its cost.
-LENGTHY_EVERY = 6
+LENGTHY_EVERY = 6 * CAPTIONS_EVERY
 CLASSIFIER_WEIGHT = 0.5
 LARGEST_SHIFT = 4
 VALIDATION_PER_CLASS = 8
@@ -167,7 +168,7 @@ def learning_rate(progress: Progress, settings: Settings) -> float:
     """A linear start, and another one when captions come in; half a cosine down to zero."""
     steps = progress.steps + 1
     if progress.pairs >= PICTURES_ONLY_PAIRS:
-        steps -= PICTURES_ONLY_PAIRS // SMALL_BATCH
+        steps -= PICTURES_ONLY_PAIRS // BATCH
     warm_up = min(1.0, steps / WARM_UP_STEPS)
     return PEAK_RATE * warm_up * 0.5 * (1 + math.cos(math.pi * progress.pairs / settings.pairs))
 
@@ -196,12 +197,11 @@ class Trainer:
         """One step of the optimiser; all of its chance comes from the seed and its number."""
         progress, started = self.progress, time.monotonic()
         rng = np.random.default_rng([self.settings.seed, progress.steps])
-        pictures_only = progress.pairs < PICTURES_ONLY_PAIRS
-        chosen = rng.integers(len(self.plan), size=SMALL_BATCH if pictures_only else LARGE_BATCH)
+        chosen = rng.integers(len(self.plan), size=BATCH)
         batch = [self.plan[index] for index in chosen]
         seen = self.model.encode_image(augment(self.pictures[chosen], rng))
         loss = F.cross_entropy(self.classifier(seen), labels_of(batch))
-        if not pictures_only:
+        if progress.pairs >= PICTURES_ONLY_PAIRS and progress.steps % CAPTIONS_EVERY == 0:
             loss = CLASSIFIER_WEIGHT * loss + self._caption_loss(seen, batch, rng)
 
         for group in self.optimiser.param_groups:
@@ -324,7 +324,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description="Pre-train tiny-clip on drawn pictures.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--pairs", type=int, default=240_000, help="pictures seen in all")
+    parser.add_argument("--pairs", type=int, default=300_000, help="pictures seen in all")
     parser.add_argument("--images", type=int, default=60_000, help="different pictures to draw")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")

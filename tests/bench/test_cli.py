@@ -46,7 +46,15 @@ def test_run_show_leaderboard(call, tmp_path):
 
     code, out, err = call("show", folder)
     assert code == 0, err
-    for expected in ("AA*", "over the stream", "peak memory", "provenance", "fsdil-bench", "d3"):
+    for expected in (
+        "AA*",
+        "over the stream",
+        "largest sum",
+        "peak memory",
+        "provenance",
+        "fsdil-bench",
+        "d3",
+    ):
         assert expected in out
 
     code, out, err = call("leaderboard", "runs", "--out", "boards")

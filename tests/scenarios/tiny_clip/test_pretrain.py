@@ -12,7 +12,7 @@ from fsdil_scenarios.tiny_clip.pretrain import Settings, embed_texts, multi_posi
 from fsdil_scenarios.tiny_clip.tokenizer import Tokenizer
 from safetensors.torch import load_file
 
-SETTINGS = Settings(pairs=448, images=24, seed=3)
+SETTINGS = Settings(pairs=384, images=24, seed=3)
 
 
 def same_weights(one: Path, other: Path) -> bool:
@@ -21,9 +21,10 @@ def same_weights(one: Path, other: Path) -> bool:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def captions_come_in_soon() -> Iterator[None]:
+def short_run() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PICTURES_ONLY_PAIRS", 64)
+        patch.setattr(module, "VALIDATION_PER_CLASS", 1)
         yield
 
 

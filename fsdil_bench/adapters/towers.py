@@ -1,0 +1,168 @@
+"""Image and text towers of open_clip, from pixels and tokens to embeddings.
+
+Only attributes are used that are the same in all versions; the embeddings are those that
+`model.encode_image` and `model.encode_text` give, not normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import RequestError
+from .block import Block, BlockAdapter, TowerTokens, batched, run_blocks
+
+# `model.visual` for images; for text the model itself, or its `text` where it has one.
+Tower = Any
+
+
+@dataclass(frozen=True)
+class TowerShape:
+    """The sizes that adapters must have."""
+
+    blocks: int
+    width: int
+    heads: int
+
+    @property
+    def head_width(self) -> int:
+        """The width d of a head."""
+        return self.width // self.heads
+
+
+def tower_shape(tower: Tower) -> TowerShape:
+    """The sizes of `model.visual`, or of the text tower of `model`."""
+    blocks = tower_blocks(tower)
+    return TowerShape(len(blocks), blocks[0].attn.embed_dim, blocks[0].attn.num_heads)
+
+
+def encode_image(
+    visual: Tower,
+    pixels: Tensor,
+    adapters: Sequence[BlockAdapter] = (),
+    *,
+    checkpoint: bool = False,
+) -> Tensor:
+    """Embeddings of normalised images."""
+    first = image_tokens(visual, pixels, adapters, checkpoint=checkpoint).tokens[:, 0]
+    return _project(visual.ln_post(first), visual.proj)
+
+
+def image_tokens(
+    visual: Tower,
+    pixels: Tensor,
+    adapters: Sequence[BlockAdapter] = (),
+    *,
+    depth: int | None = None,
+    checkpoint: bool = False,
+) -> TowerTokens:
+    """The tokens after all blocks, or after `depth` of them; the class token is the first.
+
+    `visual.ln_post(tokens[:, 0])` is the feature before the projection to the joint space.
+    """
+    blocks = tower_blocks(visual, "conv1", "class_embedding", "ln_pre", "ln_post", "proj")
+    if visual.attn_pool is not None or visual.pool_type != "tok":
+        raise _unfit(visual, "it is not read at the class token")
+    patches = visual.conv1(pixels).flatten(2).transpose(1, 2)
+    first = visual.class_embedding.to(patches.dtype).expand(len(patches), 1, -1)
+    x = torch.cat([first, patches], 1) + visual.positional_embedding.to(patches.dtype)
+    return run_blocks(blocks, visual.ln_pre(x), adapters, depth=depth, checkpoint=checkpoint)
+
+
+def encode_text(
+    model: Tower,
+    tokens: Tensor,
+    adapters: Sequence[BlockAdapter] = (),
+    *,
+    context: Tensor | None = None,
+    by_length: bool = False,
+    checkpoint: bool = False,
+) -> Tensor:
+    """Embeddings of tokenised texts.
+
+    `context`, (M, w) or (B, M, w), comes behind the start token: [start, context, words, end].
+    What is behind the longest text is cut off: exact, since no token sees a later one.
+    `by_length` runs texts of different lengths apart, so that none is padded; adapters must then
+    be the same for all texts.
+    """
+    ends = tokens.argmax(-1)  # the end token has the highest id
+    if by_length:
+        groups = [torch.nonzero(ends == end).squeeze(1) for end in ends.unique()]
+        parts = []
+        for group in groups:
+            own = context[group] if context is not None and context.ndim == 3 else context
+            parts.append(
+                encode_text(model, tokens[group], adapters, context=own, checkpoint=checkpoint)
+            )
+        return torch.cat(parts)[torch.cat(groups).argsort()]
+    words = _text_tower(model).token_embedding(tokens[:, : int(ends.max()) + 1])
+    if context is not None:
+        words = torch.cat([words[:, :1], batched(context, words), words[:, 1:]], 1)
+        ends = ends + context.shape[-2]
+    return encode_embeddings(model, words, ends, adapters, checkpoint=checkpoint)
+
+
+def encode_embeddings(
+    model: Tower,
+    words: Tensor,
+    ends: Tensor,
+    adapters: Sequence[BlockAdapter] = (),
+    *,
+    checkpoint: bool = False,
+) -> Tensor:
+    """Embeddings of texts given as token embeddings (B, n, w), and where each of them ends."""
+    text = _text_tower(model)
+    length, limit = words.shape[1], len(text.positional_embedding)
+    if length > limit:
+        raise ValueError(f"{length} tokens do not fit: the text tower takes at most {limit}")
+    x = words + text.positional_embedding[:length].to(words.dtype)
+    x = run_blocks(tower_blocks(text), x, adapters, causal=True, checkpoint=checkpoint).tokens
+    last = x[torch.arange(len(x), device=x.device), ends]
+    return _project(text.ln_final(last), text.text_projection)
+
+
+def tower_blocks(tower: Tower, *parts: str) -> Sequence[Block]:
+    """The blocks of a tower that has these parts, if adapters can run it."""
+    tower = getattr(tower, "text", tower)
+    if missing := [part for part in ("transformer", *parts) if not hasattr(tower, part)]:
+        raise _unfit(tower, f"it has no {', '.join(missing)}")
+    blocks: Sequence[Block] = getattr(tower.transformer, "resblocks", ())
+    if not blocks or not all(map(_is_plain, blocks)):
+        raise _unfit(tower, "it is not made of pre-norm blocks with torch's attention")
+    return blocks
+
+
+def _is_plain(block: Block) -> bool:
+    layer = getattr(block, "attn", None)
+    return (
+        isinstance(layer, torch.nn.MultiheadAttention)
+        and layer.in_proj_weight is not None
+        and layer.in_proj_bias is not None
+        and all(hasattr(block, part) for part in ("ln_1", "ls_1", "ln_2", "ls_2", "mlp"))
+    )
+
+
+def _text_tower(model: Tower) -> Tower:
+    text: Tower = getattr(model, "text", model)
+    tower_blocks(text, "token_embedding", "positional_embedding", "ln_final", "attn_mask")
+    pooling = getattr(text, "text_pool_type", getattr(text, "pool_type", None))
+    if text.attn_mask is None or pooling != "argmax" or getattr(text, "cls_emb", None) is not None:
+        raise _unfit(text, "its text tower is not causal, or not read at the end token")
+    return text
+
+
+def _project(x: Tensor, projection: Tensor | torch.nn.Module | None) -> Tensor:
+    if isinstance(projection, torch.nn.Module):
+        return projection(x)
+    return x if projection is None else x @ projection
+
+
+def _unfit(tower: Tower, why: str) -> RequestError:
+    return RequestError(
+        f"adapters cannot run a {type(tower).__name__}: {why}",
+        "They need a CLIP of open_clip with a vision transformer, such as ViT-B-16-quickgelu.",
+    )

@@ -1,0 +1,1 @@
+"""Continual Vision-Language Consolidation (CVLC), one file per mechanism of the paper."""

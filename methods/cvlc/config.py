@@ -1,0 +1,127 @@
+"""The knobs of CVLC, its two modes, and presets for the data sets of the paper.
+
+The paper and the released code differ in places. Mode `paper` follows the paper where it is
+explicit and sane, mode `authors` the released code with its quirks. Each such place is an option
+of its own, whose value `none` means "as the mode says", so that every quirk can also be set alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from fsdil_bench import knob
+
+TEMPLATES = ("{}", "{} ..", "This is a good {} ..", "It is about the {} ..")
+SINGLE_TEMPLATE = ("{} ..",)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Knobs of cvlc; the defaults are those for CORe50."""
+
+    mode: Literal["paper", "authors"] = knob(
+        "paper", "follow the paper, or the released code with its quirks"
+    )
+    # What is trained in the towers
+    adapter: Literal["dcp", "lora", "prompt"] = knob("dcp", "what is trained in the blocks")
+    shared_blocks: int = knob(8, "first blocks that all domains share", minimum=0)
+    rank_vision: int = knob(3, "rank of LoRA in the image tower", minimum=1)
+    rank_text: int = knob(4, "rank of LoRA in the text tower", minimum=1)
+    prompt_length: int = knob(8, "prompt tokens per block", minimum=1)
+    # Text
+    templates: tuple[str, ...] = knob(TEMPLATES, "sentences with {} for the class name")
+    synonyms: bool = knob(True, "mix synonyms into the text prototypes, where there are any")
+    tau: float = knob(1.0, "temperature of the weights of synonyms", minimum=1e-6)
+    # Latent space reservation
+    reservation: bool = knob(True, "reserve latent space in the base domain")
+    candidates: int = knob(100, "mixtures of two classes drawn at every step", minimum=1)
+    apart: int = knob(8, "mixtures left after the comparison with each other", minimum=1)
+    kept: int = knob(4, "mixtures left after the comparison with the classes", minimum=1)
+    samples: int = knob(10, "pseudo-embeddings of each", minimum=1)
+    # Training
+    base_epochs: int = knob(4, "passes over the base domain", minimum=0)
+    epochs: int = knob(8, "passes over a few-shot domain", minimum=0)
+    batch_size: int = knob(64, "images per step", minimum=1)
+    lr: float = knob(1e-3, "learning rate of AdamW", minimum=0)
+    power_lr: float = knob(2e-4, "learning rate of the two exponents", minimum=0)
+    weight_decay: float = knob(2e-5, "weight decay of the temporary classifier", minimum=0)
+    window: int = knob(50, "steps in the moving average of the loss", minimum=1)
+    # Calibration, prototypes, domain identification
+    vision_own: float = knob(0.5, "initial weight of a domain's shift in image embeddings")
+    text_common: float = knob(0.5, "initial weight of the text shift in text embeddings")
+    text_own: float = knob(0.5, "initial weight of a domain's shift in text embeddings")
+    gamma: float = knob(10.0, "sharpness of the prototype correction", minimum=0)
+    least_views: int = knob(100, "views per class for statistics of a few-shot domain", minimum=1)
+    fuse_text_at_store: bool = knob(
+        True, "store prototypes already mixed with text, which then enters twice"
+    )
+    # Where paper and code differ
+    domain_rule: Literal["gaussian", "class-pooled", "authors"] | None = knob(
+        None, "distance to a domain (paper: gaussian; authors: authors, not inverted)"
+    )
+    domain_views: Literal["frozen", "mixed"] | None = knob(
+        None, "encoder of augmented views in domain statistics (paper: frozen; authors: mixed)"
+    )
+    domain_power: bool | None = knob(
+        None, "PowerNorm in domain statistics, never in queries (paper: no; authors: yes)"
+    )
+    similarity: Literal["l2", "raw", "authors"] | None = knob(
+        None, "norm in the comparison of mixtures (paper: l2; authors: authors, p = -1)"
+    )
+    shift_std: float | None = knob(
+        None, "std of the shifts' start (paper: 1e-3; authors: 0)", minimum=0
+    )
+    frozen_classifier: bool | None = knob(
+        None, "keep a copy of the base classifier from domain 3 on (paper: no; authors: yes)"
+    )
+    drop_last: bool | None = knob(
+        None, "skip the rest of the base images that fills no batch (paper: no; authors: yes)"
+    )
+
+    def settled(self) -> Config:
+        """The config with every `none` replaced by what the mode says."""
+        said = AUTHORS if self.mode == "authors" else PAPER
+        return replace(self, **{k: v for k, v in said.items() if getattr(self, k) is None})
+
+
+PAPER: dict[str, Any] = {
+    "domain_rule": "gaussian",
+    "domain_views": "frozen",
+    "domain_power": False,
+    "similarity": "l2",
+    "shift_std": 1e-3,
+    "frozen_classifier": False,
+    "drop_last": False,
+}
+AUTHORS: dict[str, Any] = {
+    "domain_rule": "authors",
+    "domain_views": "mixed",
+    "domain_power": True,
+    "similarity": "authors",
+    "shift_std": 0.0,
+    "frozen_classifier": True,
+    "drop_last": True,
+}
+
+#: The paper's table of hyper-parameters. On the embedded world shorter training and fewer views
+#: keep a run on two cores below three minutes.
+PRESETS: dict[str, dict[str, Any]] = {
+    "cddb-hard": {"base_epochs": 5, "epochs": 8, "window": 100},
+    "core50": {"base_epochs": 4, "epochs": 8, "window": 50},
+    "domainnet": {
+        "base_epochs": 2,
+        "epochs": 5,
+        "batch_size": 128,
+        "window": 200,
+        "candidates": 300,
+        "apart": 24,
+        "kept": 12,
+        "templates": SINGLE_TEMPLATE,
+        "synonyms": False,
+        "vision_own": 0.25,
+        "text_common": 0.3,
+        "text_own": 0.3,
+    },
+    "drawn": {"base_epochs": 2, "epochs": 8, "window": 50, "least_views": 16},
+}

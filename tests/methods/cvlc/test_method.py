@@ -1,0 +1,214 @@
+"""CVLC as a whole, on a small random CLIP and a toy stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+import toy_plugin
+from fsdil_methods.cvlc.additions import Additions
+from fsdil_methods.cvlc.config import AUTHORS, PAPER, Config
+from fsdil_methods.cvlc.method import CVLC
+from open_clip.model import CLIP
+
+from fsdil_bench import Backbone, Context, ImageSpec
+from fsdil_bench.adapters import TowerShape, count_parameters
+from fsdil_bench.folder import RunFolder
+from fsdil_bench.pictures import Pictures
+from fsdil_bench.progress import Progress
+from fsdil_bench.protocol import Loop
+from fsdil_bench.shots import draw_shots
+from fsdil_bench.transforms import build_transform
+
+QUICK = Config(
+    base_epochs=1, epochs=2, batch_size=16, least_views=4, candidates=12, templates=("{}", "{} .."),
+    shared_blocks=2,
+)  # fmt: skip
+
+
+def build_model() -> CLIP:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        vision = {"image_size": 8, "patch_size": 4, "width": 32, "layers": 3, "head_width": 16}
+        text = {"context_length": 8, "vocab_size": 66, "width": 32, "heads": 2, "layers": 3}
+        return CLIP(embed_dim=16, vision_cfg=vision, text_cfg=text)
+
+
+def tokenize(texts):
+    tokens = toy_plugin.tokenize(texts)
+    lengths = [min(6, len(text.split())) for text in texts]
+    rows = torch.zeros(len(texts), 8, dtype=torch.long)
+    rows[:, 1:7] = tokens
+    for row, length in zip(rows, lengths, strict=True):
+        row[length + 1 :] = 0
+        row[length + 1] = 65
+    return rows
+
+
+@pytest.fixture
+def backbone():
+    return Backbone(
+        "small", build=build_model, weights_hash="small", image=ImageSpec(8), embed_dim=16,
+        tokenizer=tokenize,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def play(backbone, tmp_path):
+    """Run CVLC on the toy stream; gives the method and the outcome."""
+    stream = draw_shots(toy_plugin.build_stream(domains=3), 2, 0)
+
+    def run(config=QUICK, name="run", domains=3):
+        part = replace(stream, domains=stream.domains[:domains])
+        transform = build_transform("clip", backbone.image)
+        pictures = Pictures(part, backbone, transform, tmp_path / "cache", Progress())
+        context = Context(config, backbone, stream.class_names, stream.synonyms, 0)
+        method = CVLC(context)
+        folder = RunFolder(tmp_path / name)
+        folder.path.mkdir(exist_ok=True)
+        loop = Loop("cvlc", method, part, pictures, 0, True, folder, Progress())
+        return method, loop.run()
+
+    return run
+
+
+def copies(module):
+    return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def test_it_runs_and_reports(play):
+    method, outcome = play()
+    assert [len(row) for row in outcome.matrix] == [1, 2, 3]
+    assert len(outcome.routing) == 3
+    assert outcome.routing[0] == 100
+    assert len(outcome.oracle_matrix[2]) == 3
+    assert set(outcome.diagnostics[1]) >= {"visual_share", "vision_power"}
+    assert method.prototypes.shape == (3, 3, 16)
+
+
+def test_same_seed_same_weights(play):
+    one, two = play(name="a")[0].state_dict(), play(name="b")[0].state_dict()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_a_stopped_run_goes_on_identically(play):
+    whole = play(name="whole")[0].state_dict()
+    play(name="stopped", domains=2)
+    resumed, outcome = play(name="stopped")
+    assert outcome.resumed_after == 2
+    state = resumed.state_dict()
+    assert all(torch.equal(whole[name], state[name]) for name in whole)
+
+
+def test_earlier_domains_stay_bit_identical_and_shared_parts_move(play):
+    after_one, _ = play(name="one", domains=1)
+    base, shared = copies(after_one.weights.domain(0)), copies(after_one.weights.shared_vision)
+    after_three, _ = play(name="three")
+    now = after_three.weights.domain(0).state_dict()
+    assert all(torch.equal(base[name], now[name]) for name in base)
+    moved = after_three.weights.shared_vision.state_dict()
+    assert not any(torch.equal(shared[name], moved[name]) for name in shared)
+
+
+def test_backbone_is_untouched(play, backbone):
+    before = copies(backbone.model)
+    play()
+    assert all(torch.equal(before[n], v) for n, v in backbone.model.state_dict().items())
+
+
+def test_all_specific_with_oracle_routing_forgets_only_through_prototypes(play):
+    """Without shared blocks the encoders of old domains never change again."""
+    config = replace(QUICK, shared_blocks=0)
+    one, _ = play(config, "one", domains=1)
+    three, _ = play(config, "three")
+    pixels = torch.randn(4, 3, 8, 8)
+    adapters = (one.weights.vision_adapters(0), three.weights.vision_adapters(0))
+    assert torch.equal(one._encode(pixels, adapters[0]), three._encode(pixels, adapters[1]))
+    assert not list(three.weights.shared_vision.parameters())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"adapter": "lora"},
+        {"adapter": "prompt"},
+        {"reservation": False},
+        {"shared_blocks": 0},
+        {"templates": ("{} ..",), "synonyms": False},
+        {"synonyms": False},
+        {"gamma": 0.0},
+        {"lr": 1e-2},
+        {"weight_decay": 1.0},
+        {"fuse_text_at_store": False},
+        {"least_views": 8},
+        {"vision_own": 0.1},
+        {"mode": "authors"},
+        {"domain_rule": "class-pooled"},
+        {"domain_rule": "authors"},
+        {"domain_views": "mixed"},
+        {"domain_power": True},
+        {"similarity": "raw"},
+        {"similarity": "authors"},
+        {"shift_std": 0.0},
+        {"frozen_classifier": True},
+        {"drop_last": True},
+    ],
+    ids=str,
+)
+def test_every_knob_changes_what_is_learned(play, change):
+    plain, other = play(name="plain")[0].state_dict(), play(replace(QUICK, **change), "other")[0]
+    state = other.state_dict()
+    same = plain.keys() == state.keys() and all(
+        plain[name].shape == state[name].shape and torch.equal(plain[name], state[name])
+        for name in plain
+    )
+    assert not same
+
+
+def test_modes_are_their_options():
+    assert {k: getattr(Config().settled(), k) for k in PAPER} == PAPER
+    authors = Config(mode="authors", domain_rule="gaussian").settled()
+    assert {k: getattr(authors, k) for k in AUTHORS} == AUTHORS | {"domain_rule": "gaussian"}
+
+
+def test_nothing_adapted_at_the_start_of_lora(backbone):
+    """LoRA starts as the plain model; its frozen and adapted encoders agree."""
+    context = Context(replace(QUICK, adapter="lora"), backbone, ("a", "b"), (), 0)
+    method = CVLC(context)
+    method.weights.add_domain()
+    pixels = torch.randn(3, 3, 8, 8)
+    adapted = method._encode(pixels, method.weights.vision_adapters(0))
+    assert torch.allclose(adapted, backbone.encode_image(pixels), atol=1e-6)
+
+
+VIT_B16 = {"vision": TowerShape(12, 768, 12), "text": TowerShape(12, 512, 8)}
+TABLE = [
+    # kind, tower, shared (8 blocks), specific (4 blocks): the paper's parameter table
+    ("dcp", "vision", 65_536, 32_768),
+    ("dcp", "text", 65_536, 32_768),
+    ("lora", "vision", 73_728, 36_864),
+    ("lora", "text", 65_536, 32_768),
+    ("prompt", "vision", 49_152, 24_576),
+    ("prompt", "text", 32_768, 16_384),
+]
+
+
+@pytest.mark.parametrize(("kind", "tower", "shared", "specific"), TABLE)
+def test_parameter_counts_of_the_paper(kind, tower, shared, specific):
+    rank = {"vision": 3, "text": 4}[tower]
+    counts = []
+    for blocks in (8, 4):
+        additions = Additions(
+            kind, blocks, VIT_B16[tower], rank=rank, length=8, generator=torch.Generator()
+        )
+        counts.append(count_parameters(additions.adapters()))
+    assert counts == [shared, specific]
