@@ -30,6 +30,7 @@ from .streams import load_stream, scenario_settings
 if TYPE_CHECKING:
     from .backbone import Backbone
     from .method import Method
+    from .pictures import Pictures
     from .protocol import Outcome
     from .transforms import Transform
 
@@ -37,7 +38,7 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """A run with everything loaded that it needs, and its identity."""
 
     spec: RunSpec
@@ -50,11 +51,73 @@ class _Job:
     backbone: Backbone
     registry: Registry
 
+    def build_method(self) -> Method:
+        """The method, before it has learned anything."""
+        from .method import Context
+        from .seeds import seed_everything
+
+        seed_everything(self.spec.seed, "build")
+        stream = self.stream
+        context = Context(
+            self.config, self.backbone, stream.class_names, stream.synonyms, self.spec.seed
+        )
+        try:
+            return self.method_class(context)
+        except FsdilError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"method '{self.spec.method}' cannot be built: {type(error).__name__}: {error}",
+                "The traceback is in the run's log.txt; --debug shows it here.",
+            ) from error
+
+    def pictures(self, progress: Progress) -> Pictures:
+        """The images of the stream, as the backbone takes them."""
+        from .pictures import Pictures
+        from .transforms import build_transform
+
+        transform = build_transform(self.stream.transform, self.backbone.image)
+        return Pictures(self.stream, self.backbone, transform, cache_folder(), progress)
+
 
 def run(
     method: str,
     scenario: str,
     *,
+    out: str | Path = "runs",
+    fresh: bool = False,
+    keep_checkpoints: bool = False,
+    plugins: Sequence[str | Path] = (),
+    registry: Registry | None = None,
+    progress: Progress | None = None,
+    **request: Any,
+) -> Record:
+    """Run a method on a scenario and return its record.
+
+    `request` are the arguments of `prepare`: seed, backbone, config, data and so on. A run that is
+    complete under `out` is not run again, a half-finished one goes on behind its last finished
+    domain; `fresh` starts over.
+    """
+    progress = progress or Progress()
+    job = prepare(method, scenario, registry=registry or load_registry(plugins), **request)
+    place = job.spec.scenario.replace("@", "-at-")
+    folder = RunFolder(Path(out) / place / method / f"seed{job.spec.seed}-{job.run_id}")
+    if folder.complete and not fresh:
+        progress.say(f"already done: {folder.path} (--fresh runs it again)")
+        return Record.load(folder.path)
+    with _kept_in_log(folder), folder.locked():
+        folder.begin(job.spec.to_dict(), fresh=fresh)
+        record = _carry_out(job, folder, progress, keep_checkpoints)
+    for failure in job.registry.notify_finished(record):
+        progress.say(f"warning: {failure}")
+    return record
+
+
+def prepare(
+    method: str,
+    scenario: str,
+    *,
+    registry: Registry,
     seed: int = 0,
     backbone: str = "",
     config: Mapping[str, Any] | None = None,
@@ -67,20 +130,8 @@ def run(
     scenario_options: Mapping[str, Any] | None = None,
     device: str = "auto",
     precision: str = "auto",
-    out: str | Path = "runs",
-    fresh: bool = False,
-    keep_checkpoints: bool = False,
-    plugins: Sequence[str | Path] = (),
-    registry: Registry | None = None,
-    progress: Progress | None = None,
-) -> Record:
-    """Run a method on a scenario and return its record.
-
-    A run that is complete under `out` is not run again, a half-finished one goes on behind its
-    last finished domain; `fresh` starts over.
-    """
-    registry = registry or load_registry(plugins)
-    progress = progress or Progress()
+) -> Job:
+    """Check a request and load what it needs; nothing is computed or written yet."""
     scenario_id = ScenarioId.parse(scenario)
     info = registry.method(method)
     scenario_info = registry.scenario(scenario_id.dataset)
@@ -109,6 +160,8 @@ def run(
     )
     place, precision = choose(device, precision)
     model = load_factory(backbone_info.factory, f"backbone '{backbone_info.name}'")()
+    texts = f"texts-{model.name}-{model.weights_hash[:16]}-{precision}.sqlite"
+    model.place(place, precision, ArrayStore(cache_folder() / texts))
     spec = RunSpec(
         method=method,
         config=as_dict(settings),
@@ -125,22 +178,7 @@ def run(
         "scenario": code_version(scenario_info.factory),
     }
     identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
-    folder = RunFolder(
-        Path(out) / str(scenario_id).replace("@", "-at-") / method / f"seed{seed}-{identity}"
-    )
-    if folder.complete and not fresh:
-        progress.say(f"already done: {folder.path} (--fresh runs it again)")
-        return Record.load(folder.path)
-
-    texts = f"texts-{model.name}-{model.weights_hash[:16]}-{precision}.sqlite"
-    model.place(place, precision, ArrayStore(cache_folder() / texts))
-    job = _Job(spec, identity, code, info, method_class, settings, stream, model, registry)
-    with _kept_in_log(folder), folder.locked():
-        folder.begin(spec.to_dict(), fresh=fresh)
-        record = _carry_out(job, folder, progress, keep_checkpoints)
-    for failure in registry.notify_finished(record):
-        progress.say(f"warning: {failure}")
-    return record
+    return Job(spec, identity, code, info, method_class, settings, stream, model, registry)
 
 
 @contextmanager
@@ -159,17 +197,14 @@ def _kept_in_log(folder: RunFolder) -> Iterator[None]:
         raise
 
 
-def _carry_out(job: _Job, folder: RunFolder, progress: Progress, keep_checkpoints: bool) -> Record:
+def _carry_out(job: Job, folder: RunFolder, progress: Progress, keep_checkpoints: bool) -> Record:
     """Build the method, go through the protocol, write the record."""
-    from .pictures import Pictures
     from .protocol import Loop
-    from .transforms import build_transform
 
-    transform = build_transform(job.stream.transform, job.backbone.image)
-    pictures = Pictures(job.stream, job.backbone, transform, cache_folder(), progress)
+    pictures = job.pictures(progress)
     outcome = Loop(
         name=job.spec.method,
-        method=_build_method(job),
+        method=job.build_method(),
         stream=job.stream,
         pictures=pictures,
         seed=job.spec.seed,
@@ -179,12 +214,12 @@ def _carry_out(job: _Job, folder: RunFolder, progress: Progress, keep_checkpoint
         keep_checkpoints=keep_checkpoints,
     ).run()
     pictures.close()
-    record = _record(job, outcome, transform, folder)
+    record = _record(job, outcome, pictures.transform, folder)
     folder.finish(record)
     return record
 
 
-def _record(job: _Job, outcome: Outcome, transform: Transform, folder: RunFolder) -> Record:
+def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder) -> Record:
     import numpy as np
 
     from .cost import peak_memory_bytes, total
@@ -243,26 +278,6 @@ def _record(job: _Job, outcome: Outcome, transform: Transform, folder: RunFolder
         predictions_sha256=file_sha256(folder.save_predictions(predictions)),
         folder=folder.path,
     )
-
-
-def _build_method(job: _Job) -> Method:
-    from .method import Context
-    from .seeds import seed_everything
-
-    seed_everything(job.spec.seed, "build")
-    stream = job.stream
-    context = Context(
-        job.config, job.backbone, stream.class_names, stream.synonyms, job.spec.seed
-    )  # fmt: skip
-    try:
-        return job.method_class(context)
-    except FsdilError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"method '{job.spec.method}' cannot be built: {type(error).__name__}: {error}",
-            "The traceback is in the run's log.txt; --debug shows it here.",
-        ) from error
 
 
 def _method_class(info: MethodInfo) -> Any:

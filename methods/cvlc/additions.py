@@ -65,7 +65,7 @@ def _lora(
     del length
     # Kaiming-uniform with a = sqrt(5), as for linear layers: U(-b, b) with b = 1 / sqrt(width).
     bound = 1 / math.sqrt(shape.width)
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name in ("q", "v"):
         down = torch.empty(rank, shape.width).uniform_(-bound, bound, generator=generator)
         tensors |= {f"{name}_down": down, f"{name}_up": torch.zeros(shape.width, rank)}
@@ -82,7 +82,9 @@ def _prompts(
 
 def _adapter(kind: Kind, block: nn.Module) -> BlockAdapter:
     tensors = dict(block.named_parameters())
-    if kind == "lora":
-        pairs = {name: (tensors[f"{name}_down"], tensors[f"{name}_up"]) for name in ("q", "v")}
-        return BlockAdapter(lora=pairs)
-    return BlockAdapter(**tensors)
+    if kind == "dcp":
+        return BlockAdapter(query=tensors["query"], value=tensors["value"])
+    if kind == "prompt":
+        return BlockAdapter(tokens=tensors["tokens"])
+    pairs = {name: (tensors[f"{name}_down"], tensors[f"{name}_up"]) for name in ("q", "v")}
+    return BlockAdapter(lora=pairs)

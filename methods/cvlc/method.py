@@ -67,7 +67,9 @@ class CVLC(RouterMethod):
         self.prototypes = torch.zeros(shape, device=context.device)
         self.statistics: DomainStatistics | None = None
         self._trained = 0
-        self._forget_derived()
+        # What follows from the state, computed when first needed.
+        self._metric: domain_id.Metric | None = None
+        self._classifiers: dict[int, tuple[list[BlockAdapter], torch.Tensor]] = {}
 
     def learn(self, domain: TrainDomain) -> None:
         """The five steps above."""
@@ -267,11 +269,8 @@ class CVLC(RouterMethod):
         power = self.weights.domain(t).calibration.vision_power
         return embed_frozen(z, power if self.config.domain_power else None)
 
-    # What follows from the state and is computed when first needed
-
     def _forget_derived(self) -> None:
-        self._metric: domain_id.Metric | None = None
-        self._classifiers: dict[int, tuple[list[BlockAdapter], torch.Tensor]] = {}
+        self._metric, self._classifiers = None, {}
 
     def _ready(self, t: int) -> tuple[list[BlockAdapter], torch.Tensor]:
         """Folded additions and final prototypes of domain t."""
