@@ -78,6 +78,12 @@ class Method(ABC):
         """How many numbers gradient descent changes; 0 for methods without training."""
         return 0
 
+    def embed(self, batch: Batch) -> torch.Tensor | None:
+        """The embeddings that `predict` compares, (n, d), for maps; None if there are none but the
+        frozen features."""
+        del batch
+        return None
+
     def diagnostics(self) -> dict[str, Any]:
         """Anything worth keeping in the record (JSON types), for instance learned coefficients."""
         return {}

@@ -75,8 +75,11 @@ class TowerMethod(Method):
 
     def predict(self, batch: Batch) -> torch.Tensor:
         """The class whose text is most similar to the tower's embedding."""
-        embeddings = self.context.backbone.embed_with(self.tower, batch.images)
-        return (embeddings @ self.text.T).argmax(1)
+        return (self.embed(batch) @ self.text.T).argmax(1)
+
+    def embed(self, batch: Batch) -> torch.Tensor:
+        """The tower's unit embeddings."""
+        return self.context.backbone.embed_with(self.tower, batch.images)
 
     def state_dict(self) -> State:
         """The weights of the tower."""

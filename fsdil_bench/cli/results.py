@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import RequestError
-from .common import console, debug_option
+from .common import console, debug_option, open_registry, plugin_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,16 +18,38 @@ if TYPE_CHECKING:
     from ..record import Record
 
 
-@click.command(epilog="Example:  fsdil-bench show runs/drawn-1shot/ncm/seed0-*")
+@click.command(
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench show runs/drawn-1shot/ncm/seed0-*\n"
+    "  fsdil-bench show runs/drawn-1shot/cvlc --plot embeddings --out map.png"
+)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+@click.option("--plot", type=click.Choice(["embeddings"]), help="Draw a figure instead.")
+@click.option("--out", type=click.Path(path_type=Path), help="File of the figure (.png, .svg).")
+@click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
+@plugin_option
 @debug_option
-def show(run: Path, as_json: bool) -> None:
-    """Show a finished run: matrix, scores, curves, cost, provenance.
+def show(
+    run: Path,
+    as_json: bool,
+    plot: str | None,
+    out: Path | None,
+    data: Path | None,
+    plugins: Sequence[str],
+) -> None:
+    """Show a finished run: matrix, scores, curves, diagnostics, cost, provenance.
 
     RUN is a run's folder, or a folder below which there is exactly one run.
     """
     record = _one_record(run)
+    if plot:
+        from ..plots import plot_embeddings
+
+        assert record.folder is not None
+        file = out or record.folder / "embeddings.png"
+        click.echo(plot_embeddings(record, file, open_registry(plugins), data))
+        return
     if as_json:
         click.echo(record.to_json(), nl=False)
         return

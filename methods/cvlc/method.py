@@ -34,6 +34,7 @@ from .calibration import INITIAL, embed_frozen, embed_vision
 from .config import PRESETS, Config
 from .correction import correct
 from .domain_id import DomainStatistics
+from .power_norm import unit
 from .reservation import Originals, class_gaussians, prepare, reserve
 from .sentences import Sentences
 from .visual_prototypes import class_means, fuse, logits, passes, stored_prototypes
@@ -113,6 +114,15 @@ class CVLC(RouterMethod):
             z = self._embed(batch.images[rows], t, adapters)
             classes[rows] = logits(z, prototypes, 0.0).argmax(1)
         return classes
+
+    def embed(self, batch: Batch) -> torch.Tensor:
+        """Calibrated unit embeddings under the predicted domains."""
+        domains = self.predict_domain(batch)
+        embeddings = torch.zeros_like(batch.features)
+        for t in domains.unique().tolist():
+            rows = domains == t
+            embeddings[rows] = unit(self._embed(batch.images[rows], t, self._ready(t)[0]))
+        return embeddings
 
     def state_dict(self) -> State:
         """Trained weights, stored prototypes and domain statistics."""

@@ -1,0 +1,163 @@
+"""Figures of a run. They need matplotlib (extra `plots`), which is imported only here.
+
+`embeddings` is a map of the test images in two dimensions, as the frozen backbone sees them and as
+the method sees them at the end, coloured once by class and once by domain: by UMAP where it is
+installed, by principal components otherwise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import RecordError, RequestError
+from .folder import RunFolder
+from .plugins import Registry
+from .progress import Progress
+from .record import Record
+from .runner import Job, prepare
+from .seeds import numpy_generator
+
+if TYPE_CHECKING:
+    import torch
+
+# Distinguishable with any kind of colour vision (Okabe and Ito, 2008).
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+MARKERS = "osD^vP*X"
+MOST_POINTS = 1500
+
+
+def plot_embeddings(
+    record: Record, file: Path, registry: Registry, data: str | Path | None = None
+) -> Path:
+    """Draw the map of a finished run into `file` (PNG, SVG or PDF by its ending)."""
+    pyplot = _pyplot()
+    job = _job_of(record, registry, data)
+    before, after, labels, domains = _embeddings(job, record)
+    panels = [("frozen backbone", _flatten(before))]
+    if after is not None:
+        panels.append((f"{record.spec['method']}, at the end", _flatten(after)))
+
+    figure, axes = pyplot.subplots(
+        len(panels), 2, figsize=(11, 5.2 * len(panels)), squeeze=False, layout="constrained"
+    )
+    for (title, points), (by_class, by_domain) in zip(panels, axes, strict=True):
+        _scatter(by_class, points, labels, job.stream.class_names, f"{title}: by class")
+        names = [domain.name for domain in job.stream.domains]
+        _scatter(by_domain, points, domains, names, f"{title}: by domain")
+    figure.suptitle(f"{record.spec['method']} on {record.spec['scenario']}, test images")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=130)
+    pyplot.close(figure)
+    return file
+
+
+def _job_of(record: Record, registry: Registry, data: str | Path | None) -> Job:
+    spec = record.spec
+    job = prepare(
+        spec["method"],
+        spec["scenario"],
+        registry=registry,
+        seed=spec["seed"],
+        backbone=spec["backbone"],
+        config=spec["config"],
+        data=data,
+        order=spec["order"],
+        base_limit=spec["base_limit"],
+        scenario_options=spec["scenario_options"],
+    )
+    if job.run_id != record.run_id:
+        raise RecordError(
+            "the run was made with other code, weights or data than those installed now",
+            "Run it again, then plot the new run.",
+        )
+    return job
+
+
+def _embeddings(
+    job: Job, record: Record
+) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
+    """Embeddings before and after (None if the method has none), classes and domains."""
+    import torch
+
+    from .views import Batch
+
+    assert record.folder is not None
+    last = len(job.stream.domains) - 1
+    try:
+        state = RunFolder(record.folder).load_state(last)
+    except FileNotFoundError:
+        raise RecordError(
+            f"{record.folder} has no checkpoint after the last domain",
+            "Only runs on the machine that made them have one; run it again with --fresh.",
+        ) from None
+    method = job.build_method()
+    method.load_state_dict({name: value.to(job.backbone.device) for name, value in state.items()})
+    pictures = job.pictures(Progress())
+    share = max(1, MOST_POINTS // (last + 1))
+    before: list[torch.Tensor] = []
+    after: list[torch.Tensor] = []
+    labels, domains = [], []
+    for t, domain in enumerate(job.stream.domains):
+        order = numpy_generator(0, "plot", t).permutation(len(domain.test))
+        chosen = domain.test.subset(np.sort(order[:share]))
+        features = pictures.features(chosen).to(job.backbone.device)
+        images = pictures.transform.normalise(pictures.plain(chosen), job.backbone.device)
+        with torch.no_grad():
+            own = method.embed(Batch(images, features))
+        before.append(features.cpu())
+        if own is not None:
+            after.append(own.float().cpu())
+        labels.append(chosen.labels)
+        domains.append(np.full(len(chosen), t))
+    pictures.close()
+    return (
+        torch.cat(before).numpy(),
+        torch.cat(after).numpy() if after else None,
+        np.concatenate(labels),
+        np.concatenate(domains),
+    )
+
+
+def _flatten(points: np.ndarray) -> np.ndarray:
+    """Two dimensions that show as much as possible."""
+    try:
+        from umap import UMAP
+    except ImportError:
+        centred = points - points.mean(0)
+        _, _, axes = np.linalg.svd(centred, full_matrices=False)
+        return np.asarray(centred @ axes[:2].T)
+    return np.asarray(UMAP(random_state=0, metric="cosine").fit_transform(points))
+
+
+def _scatter(axes: Any, points: np.ndarray, groups: np.ndarray, names: Any, title: str) -> None:
+    for i, name in enumerate(names):
+        members = groups == i
+        # Colour and marker together tell more groups apart than colour alone.
+        style = {
+            "c": PALETTE[i % len(PALETTE)],
+            "marker": MARKERS[i // len(PALETTE) % len(MARKERS)],
+        }
+        axes.scatter(*points[members].T, s=9, alpha=0.7, linewidths=0, label=name, **style)
+    axes.set_title(title, fontsize=10)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.legend(
+        fontsize=7, ncols=1 + len(names) // 16, loc="center left", bbox_to_anchor=(1.0, 0.5),
+        frameon=False, markerscale=1.6,
+    )  # fmt: skip
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise RequestError(
+            "figures need matplotlib", "Install it: pip install 'fsdil-bench[plots]'"
+        ) from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
