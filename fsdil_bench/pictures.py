@@ -8,6 +8,7 @@ transform and the picture's content, so that methods, seeds and shots share them
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -113,7 +114,7 @@ class Pictures:
             found.update(on_disk)
         missing = {k: i for k, i in zip(samples.keys, samples.ids, strict=True) if k not in found}
         if missing:
-            with ThreadPoolExecutor() as pool:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
                 loaded = pool.map(
                     lambda sample_id: load_picture(samples, sample_id), missing.values()
                 )

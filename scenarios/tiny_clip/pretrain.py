@@ -1,6 +1,6 @@
 """Pre-train tiny-clip from scratch on captions of drawn pictures.
 
-    python -m fsdil_scenarios.tiny_clip.pretrain --out DIR [--pairs 300000] [--seed 0]
+    python -m fsdil_scenarios.tiny_clip.pretrain --out DIR [--pairs 400000] [--seed 0]
 
 writes `weights.safetensors` and `report.json` to DIR. An interrupted run goes on from its last
 checkpoint when the same command is given again, and ends with the same weights.
@@ -324,7 +324,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description="Pre-train tiny-clip on drawn pictures.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--pairs", type=int, default=300_000, help="pictures seen in all")
+    parser.add_argument("--pairs", type=int, default=400_000, help="pictures seen in all")
     parser.add_argument("--images", type=int, default=60_000, help="different pictures to draw")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")
