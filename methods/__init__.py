@@ -6,13 +6,41 @@ only what `fsdil_bench` offers to everyone.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fsdil_bench import MethodInfo, hookimpl
+
+CVLC = MethodInfo(
+    "cvlc",
+    "continual vision-language consolidation: adapted towers, calibrated prototypes, a router",
+    "fsdil_methods.cvlc.method:CVLC",
+    paper="CVLC, 2026",
+    needs_text=True,
+)
+
+# The paper's ablations are the same method under other options.
+ABLATIONS = [
+    ("cvlc-lora", "CVLC with LoRA instead of coalescent projections", {"adapter": "lora"}),
+    ("cvlc-prompt", "CVLC with deep prompts instead of projections", {"adapter": "prompt"}),
+    ("cvlc-no-lsr", "CVLC without latent space reservation", {"reservation": False}),
+    ("cvlc-all-specific", "CVLC without blocks that domains share", {"shared_blocks": 0}),
+    (
+        "cvlc-single-template",
+        "CVLC with one template and no synonyms",
+        {"templates": ("{} ..",), "synonyms": False},
+    ),
+]
 
 
 @hookimpl
 def fsdil_methods() -> list[MethodInfo]:
     """Offer the built-in methods."""
     return [
+        CVLC,
+        *(
+            replace(CVLC, name=name, summary=summary, overrides=overrides)
+            for name, summary, overrides in ABLATIONS
+        ),
         MethodInfo(
             "zero-shot",
             "CLIP's text classifier, no training",

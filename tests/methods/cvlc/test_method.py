@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 import toy_plugin
+from fsdil_methods import fsdil_methods
 from fsdil_methods.cvlc.additions import Additions
 from fsdil_methods.cvlc.config import AUTHORS, PAPER, Config
 from fsdil_methods.cvlc.method import CVLC
 from open_clip.model import CLIP
 
-from fsdil_bench import Backbone, Context, ImageSpec
+from fsdil_bench import Backbone, Batch, Context, ImageSpec
 from fsdil_bench.adapters import TowerShape, count_parameters
+from fsdil_bench.config import resolve
 from fsdil_bench.folder import RunFolder
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
@@ -117,6 +119,34 @@ def test_earlier_domains_stay_bit_identical_and_shared_parts_move(play):
     assert all(torch.equal(base[name], now[name]) for name in base)
     moved = after_three.weights.shared_vision.state_dict()
     assert not any(torch.equal(shared[name], moved[name]) for name in shared)
+
+
+def test_predictions_do_not_depend_on_the_batch(play, backbone):
+    method, _ = play()
+    batch = Batch(torch.randn(9, 3, 8, 8), torch.nn.functional.normalize(torch.randn(9, 16)))
+    whole = method.predict(batch)
+    single = [method.predict(batch.select(torch.tensor([i]))) for i in range(9)]
+    assert torch.equal(whole, torch.cat(single))
+    assert method.embed(batch).norm(dim=1).allclose(torch.ones(9))
+
+
+def test_state_holds_nothing_that_grows_with_the_images(play):
+    """Per domain: additions, calibration, prototypes and one Gaussian."""
+    two, three = (play(name=str(n), domains=n)[0].state_dict() for n in (2, 3))
+    sizes = [sum(v.numel() for v in state.values()) for state in (two, three)]
+    prototypes, gaussian = 3 * 16, 16 + 16 * 16
+    specific = sum(v.numel() for k, v in two.items() if k.startswith("weights.domains.1."))
+    assert sizes[1] - sizes[0] == prototypes + gaussian + specific
+
+
+def test_every_variant_is_cvlc_under_other_options():
+    infos = {i.name: i for i in fsdil_methods() if i.name.startswith("cvlc")}
+    assert len(infos) == 6
+    for info in infos.values():
+        config = resolve(Config, info.overrides, owner="m", see="s")
+        assert (config == Config()) == (info.name == "cvlc")
+    for preset in CVLC.presets.values():
+        resolve(Config, preset, owner="m", see="s")
 
 
 def test_backbone_is_untouched(play, backbone):
