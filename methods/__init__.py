@@ -7,6 +7,7 @@ only what `fsdil_bench` offers to everyone.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from fsdil_bench import MethodInfo, hookimpl
 
@@ -19,7 +20,7 @@ CVLC = MethodInfo(
 )
 
 # The paper's ablations are the same method under other options.
-ABLATIONS = [
+ABLATIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("cvlc-lora", "CVLC with LoRA instead of coalescent projections", {"adapter": "lora"}),
     ("cvlc-prompt", "CVLC with deep prompts instead of projections", {"adapter": "prompt"}),
     ("cvlc-no-lsr", "CVLC without latent space reservation", {"reservation": False}),
