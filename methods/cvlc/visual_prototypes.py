@@ -87,20 +87,6 @@ def passes(shots: int, least: int = 100) -> int:
     return max(1, least // shots)
 
 
-def stack_views(
-    plain: torch.Tensor, augmented: torch.Tensor, labels: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Embeddings, labels and weights of all views.
-
-    `plain` is (n, d), `augmented` (passes, n, d); each plain view stands for one in every pass.
-    """
-    repeats = len(augmented)
-    weights = torch.cat(
-        [plain.new_full((len(plain),), repeats), plain.new_ones(len(labels) * repeats)]
-    )
-    return torch.cat([plain, augmented.flatten(0, 1)]), labels.repeat(1 + repeats), weights
-
-
 def class_means(
     z: torch.Tensor, labels: torch.Tensor, classes: int, weights: torch.Tensor | None = None
 ) -> torch.Tensor:

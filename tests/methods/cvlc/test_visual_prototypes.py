@@ -12,7 +12,6 @@ from fsdil_methods.cvlc.visual_prototypes import (
     initial_weights,
     logits,
     passes,
-    stack_views,
     stored_prototypes,
 )
 
@@ -96,17 +95,17 @@ def test_a_class_without_images_is_refused() -> None:
         class_means(torch.ones(2, D), torch.tensor([0, 2]), C)
 
 
-def test_stacked_views_count_as_whole_passes(rng: np.random.Generator) -> None:
+def test_a_plain_view_encoded_once_counts_for_every_pass(rng: np.random.Generator) -> None:
     plain, augmented = rng.normal(size=(6, D)), rng.normal(size=(4, 6, D))
     labels = np.array([0, 1, 2, 0, 1, 2])
     # Four passes, each with both views of every image.
     z = np.concatenate([np.concatenate([view, plain]) for view in augmented])
     repeated = np.tile(labels, 8)
     expected = [z[repeated == k].mean(0) for k in range(C)]
-    views = stack_views(*map(torch.tensor, (plain, augmented, labels)))
-    found = class_means(views[0], views[1], C, views[2])
+    once = torch.tensor(np.concatenate([plain, *augmented]))
+    weights = torch.tensor([4.0] * 6 + [1.0] * 24)
+    found = class_means(once, torch.tensor(np.tile(labels, 5)), C, weights)
     np.testing.assert_allclose(found.numpy(), expected)
-    assert float(views[2].sum()) == len(z)
 
 
 def test_passes() -> None:
