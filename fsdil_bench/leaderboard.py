@@ -31,7 +31,7 @@ def write_leaderboards(records: Sequence[Record], out: str | Path) -> list[Path]
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     index = ["# Leaderboards", "", "| scenario | backbone | methods | runs |", "|---|---|---|---|"]
-    for key, members in sorted(group_into_boards(records).items()):
+    for key, members in sorted(group_into_boards(_one_per_run(records)).items()):
         scenario, backbone, _ = key
         table = board(members)
         name = board_name(key)
@@ -86,7 +86,7 @@ def board_name(key: BoardKey) -> str:
 def board(records: Sequence[Record]) -> pd.DataFrame:
     """One row per method, config and code version, the best AA* first."""
     rows: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in _one_per_run(records):
+    for record in records:
         told_apart = json.dumps([record.spec["config"], record.method["code"]], sort_keys=True)
         rows[record.spec["method"], told_apart].append(record)
     names = [method for method, _ in rows]

@@ -72,6 +72,7 @@ def test_copies_count_once(runs, tmp_path):
     write_leaderboards([*records, *records], tmp_path / "out")
     table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
     assert table.set_index("method").loc["toy-means", "seeds"] == 3
+    assert "| toy-clip | 2 | 4 |" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_half_finished_runs_are_left_out(runs):
