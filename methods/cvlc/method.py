@@ -258,9 +258,9 @@ class CVLC(RouterMethod):
         adapters = fold(self.visual, self.weights.vision_adapters(t))
         repeats = passes(max(1, len(domain) // self.classes), self.config.least_views) if t else 0
         drop = bool(self.config.drop_last) and t == 0
-        parts = []
+        features, parts = domain.features(), []
         for batch in domain.batches(size, augment=False, shuffle=drop, drop_last=drop):
-            frozen = domain.features()[batch.positions.to(self.context.device)]
+            frozen = features[batch.positions.to(self.context.device)]
             adapted = self._embed(batch.images, t, adapters)
             weight = torch.full_like(frozen[:, 0], max(1, repeats))
             parts.append(Views(batch.labels, weight, adapted, self._for_domains(frozen, t)))
