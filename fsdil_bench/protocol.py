@@ -57,6 +57,7 @@ class Loop:
     folder: RunFolder
     progress: Progress
     keep_checkpoints: bool = False
+    after_base: Callable[[], None] | None = None
 
     def run(self) -> Outcome:
         """Go through all domains that are not finished yet."""
@@ -77,6 +78,8 @@ class Loop:
                 "diagnostics": self.method.diagnostics(),
             }
             self.folder.save_domain(t, state, result, predictions)
+            if t == 0 and self.after_base is not None:
+                self.after_base()
             if t and not self.keep_checkpoints:
                 self.folder.drop_state(t - 1)
             self._take(outcome, result, predictions)

@@ -12,9 +12,11 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .bases import base_origin, keep_base, take_base
 from .config import as_dict, resolve
 from .descriptors import MethodInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
@@ -87,6 +89,7 @@ def run(
     out: str | Path = "runs",
     fresh: bool = False,
     keep_checkpoints: bool = False,
+    reuse_base: bool = False,
     plugins: Sequence[str | Path] = (),
     registry: Registry | None = None,
     progress: Progress | None = None,
@@ -107,7 +110,9 @@ def run(
         return Record.load(folder.path)
     with _kept_in_log(folder), folder.locked():
         folder.begin(job.spec.to_dict(), fresh=fresh)
-        record = _carry_out(job, folder, progress, keep_checkpoints)
+        if reuse_base:
+            take_base(job, folder)
+        record = _carry_out(job, folder, progress, keep_checkpoints, reuse_base)
     for failure in job.registry.notify_finished(record):
         progress.say(f"warning: {failure}")
     return record
@@ -197,7 +202,9 @@ def _kept_in_log(folder: RunFolder) -> Iterator[None]:
         raise
 
 
-def _carry_out(job: Job, folder: RunFolder, progress: Progress, keep_checkpoints: bool) -> Record:
+def _carry_out(
+    job: Job, folder: RunFolder, progress: Progress, keep_checkpoints: bool, reuse_base: bool
+) -> Record:
     """Build the method, go through the protocol, write the record."""
     from .protocol import Loop
 
@@ -212,6 +219,7 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress, keep_checkpoints
         folder=folder,
         progress=progress,
         keep_checkpoints=keep_checkpoints,
+        after_base=partial(keep_base, job, folder) if reuse_base else None,
     ).run()
     pictures.close()
     record = _record(job, outcome, pictures.transform, folder)
@@ -274,7 +282,8 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         provenance=provenance(
             job.backbone.device, {plugin.source: plugin.version for plugin in job.registry.plugins}
         )
-        | {"resumed_after": outcome.resumed_after},
+        | {"resumed_after": outcome.resumed_after}
+        | ({"base_from": origin} if (origin := base_origin(folder)) else {}),
         predictions_sha256=file_sha256(folder.save_predictions(predictions)),
         folder=folder.path,
     )

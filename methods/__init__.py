@@ -30,6 +30,7 @@ ABLATIONS: list[tuple[str, str, dict[str, Any]]] = [
         "CVLC with one template and no synonyms",
         {"templates": ("{} ..",), "synonyms": False},
     ),
+    ("cvlc-no-text", "CVLC without its text side, for image towers alone", {"text": False}),
 ]
 
 
@@ -39,7 +40,13 @@ def fsdil_methods() -> list[MethodInfo]:
     return [
         CVLC,
         *(
-            replace(CVLC, name=name, summary=summary, overrides=overrides)
+            replace(
+                CVLC,
+                name=name,
+                summary=summary,
+                overrides=overrides,
+                needs_text=overrides.get("text", True),
+            )
             for name, summary, overrides in ABLATIONS
         ),
         MethodInfo(

@@ -29,11 +29,13 @@ from .block import (
 )
 from .folding import fold
 from .parameters import adapter_tensors, count_parameters, identity_projection
+from .text_tree import TextTree, text_tree
 from .towers import (
     TowerShape,
     encode_embeddings,
     encode_image,
     encode_text,
+    encode_tree,
     image_tokens,
     tower_blocks,
     tower_shape,
@@ -42,6 +44,7 @@ from .towers import (
 __all__ = [
     "BlockAdapter",
     "Projections",
+    "TextTree",
     "TowerShape",
     "TowerTokens",
     "adapter_tensors",
@@ -50,11 +53,13 @@ __all__ = [
     "encode_embeddings",
     "encode_image",
     "encode_text",
+    "encode_tree",
     "fold",
     "identity_projection",
     "image_tokens",
     "run_block",
     "run_blocks",
+    "text_tree",
     "tower_blocks",
     "tower_shape",
 ]

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils import checkpoint as checkpointing
 
+from .text_tree import TextTree, attend
+
 # A block of open_clip, whose attributes have no types.
 Block = Any
 Branch = Callable[[Tensor], Tensor]
@@ -79,11 +81,13 @@ def run_blocks(
     adapters: Sequence[BlockAdapter] = (),
     *,
     causal: bool = False,
+    tree: TextTree | None = None,
     depth: int | None = None,
     checkpoint: bool = False,
 ) -> TowerTokens:
     """Send tokens through all blocks, or the first `depth`; one adapter per block, or none at all.
 
+    With a `tree`, x (1, N, w) are its tokens, which see those on the way to them.
     `checkpoint` recomputes activations in the backward pass: slower, in much less memory.
     """
     adapters = adapters or [BlockAdapter()] * len(blocks)
@@ -92,9 +96,11 @@ def run_blocks(
     prompts = 0
     for block, adapter in list(zip(blocks, adapters, strict=True))[:depth]:
         if adapter.tokens is not None:
+            if tree is not None:
+                raise ValueError("texts in a tree cannot have tokens; kv_tokens are as good")
             x = torch.cat([batched(adapter.tokens, x), x[:, prompts:]], 1)
             prompts = adapter.tokens.shape[-2]
-        mask = _causal_mask(prompts, x) if causal else None
+        mask = _causal_mask(prompts, x) if causal else tree
         if checkpoint and torch.is_grad_enabled():
             x = checkpointing.checkpoint(run_block, block, x, adapter, mask, use_reentrant=False)
         else:
@@ -102,10 +108,12 @@ def run_blocks(
     return TowerTokens(x[:, :prompts], x[:, prompts:])
 
 
-def run_block(block: Block, x: Tensor, adapter: BlockAdapter, mask: Tensor | None = None) -> Tensor:
+def run_block(
+    block: Block, x: Tensor, adapter: BlockAdapter, mask: Tensor | TextTree | None = None
+) -> Tensor:
     """One block on tokens that already hold the prompts; a mask is true where a token may look."""
     normed = block.ln_1(x)
-    extra = None if adapter.kv_tokens is None else block.ln_1(batched(adapter.kv_tokens, x))
+    extra = None if adapter.kv_tokens is None else block.ln_1(_rows(adapter.kv_tokens, x))
     x = x + block.ls_1(attention(block.attn, normed, adapter, mask, extra))
     if adapter.attention_branch is not None:
         x = x + adapter.attention_branch(normed)
@@ -120,41 +128,57 @@ def attention(
     layer: torch.nn.MultiheadAttention,
     x: Tensor,
     adapter: BlockAdapter,
-    mask: Tensor | None = None,
+    mask: Tensor | TextTree | None = None,
     extra: Tensor | None = None,
 ) -> Tensor:
-    """Self-attention of x (B, n, w); `extra` tokens are looked at, but do not look."""
+    """Self-attention of x (B, n, w); `extra` tokens are looked at, but do not look.
 
-    def heads(y: Tensor) -> Tensor:
-        return y.unflatten(-1, (layer.num_heads, -1)).transpose(1, 2)
-
-    own = adapter.projections or Projections.of(layer)
-    source = x if extra is None else torch.cat([extra, x], 1)
-    fused = F.linear(source, own.weight, own.bias).chunk(3, dim=-1)
-    q, k, v = (
-        heads(_with_lora(y, source, adapter.lora.get(name)))
-        for name, y in zip("qkv", fused, strict=True)
-    )
-    q = q[:, :, source.shape[1] - x.shape[1] :]
-    if adapter.query is not None:
-        q = q @ adapter.query
-    if adapter.value is not None:
-        v = v @ adapter.value
+    `extra` is (B, P, w), or (1, P, w) if all samples have the same.
+    """
+    q, k, v = _projected(layer, x, adapter)
+    others = [] if extra is None else [_projected(layer, extra, adapter)[1:]]
     if adapter.prefix is not None:
-        keys, values = (heads(batched(tokens, x)).to(k.dtype) for tokens in adapter.prefix)
-        k, v = torch.cat([keys, k], 2), torch.cat([values, v], 2)
-    if mask is not None:
-        # Everyone sees keys that belong to no token of x.
-        mask = F.pad(mask, (k.shape[2] - mask.shape[1], 0), value=True)
-    o = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
+        keys, values = (_heads(layer, _rows(y, x)) for y in adapter.prefix)
+        others.append((keys, values))
+    if isinstance(mask, TextTree):
+        o = mask.attend(q, k, v, others)
+    else:
+        o = attend(q, k, v, others, mask)
+    own = adapter.projections or Projections.of(layer)
     return _with_lora(F.linear(o, own.out, layer.out_proj.bias), o, adapter.lora.get("out"))
 
 
 def batched(tokens: Tensor, x: Tensor) -> Tensor:
     """Tokens for every sample of x, in its precision."""
+    return _rows(tokens, x).expand(len(x), -1, -1)
+
+
+def _rows(tokens: Tensor, x: Tensor) -> Tensor:
+    """Tokens as (B, P, w) if every sample of x has its own, else as (1, P, w)."""
     if tokens.ndim == 3 and len(tokens) != len(x):
         raise ValueError(f"tokens for {len(tokens)} samples in a batch of {len(x)}")
-    return tokens.to(x.dtype).expand(len(x), -1, -1)
+    return tokens.to(x.dtype) if tokens.ndim == 3 else tokens.to(x.dtype)[None]
+
+
+def _projected(
+    layer: torch.nn.MultiheadAttention, x: Tensor, adapter: BlockAdapter
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of all heads, adapted: three times (B, heads, n, d)."""
+    own = adapter.projections or Projections.of(layer)
+    fused = F.linear(x, own.weight, own.bias).chunk(3, dim=-1)
+    q, k, v = (
+        _heads(layer, _with_lora(y, x, adapter.lora.get(name)))
+        for name, y in zip("qkv", fused, strict=True)
+    )
+    if adapter.query is not None:
+        q = q @ adapter.query
+    if adapter.value is not None:
+        v = v @ adapter.value
+    return q, k, v
+
+
+def _heads(layer: torch.nn.MultiheadAttention, y: Tensor) -> Tensor:
+    return y.unflatten(-1, (layer.num_heads, -1)).transpose(1, 2)
 
 
 def _with_lora(y: Tensor, x: Tensor, pair: tuple[Tensor, Tensor] | None) -> Tensor:

@@ -85,6 +85,7 @@ def _adapter(kind: Kind, block: nn.Module) -> BlockAdapter:
     if kind == "dcp":
         return BlockAdapter(query=tensors["query"], value=tensors["value"])
     if kind == "prompt":
-        return BlockAdapter(tokens=tensors["tokens"])
+        # Every block replaces the prompts, so that nothing but their keys and values is ever used.
+        return BlockAdapter(kv_tokens=tensors["tokens"])
     pairs = {name: (tensors[f"{name}_down"], tensors[f"{name}_up"]) for name in ("q", "v")}
     return BlockAdapter(lora=pairs)

@@ -30,6 +30,7 @@ class Config:
     rank_text: int = knob(4, "rank of LoRA in the text tower", minimum=1)
     prompt_length: int = knob(8, "prompt tokens per block", minimum=1)
     # Text
+    text: bool = knob(True, "use text prototypes; without them images alone decide")
     templates: tuple[str, ...] = knob(TEMPLATES, "sentences with {} for the class name")
     synonyms: bool = knob(True, "mix synonyms into the text prototypes, where there are any")
     tau: float = knob(1.0, "temperature of the weights of synonyms", minimum=1e-6)

@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from fsdil_bench import Batch, Context, RouterMethod, State, TrainDomain
+from fsdil_bench import Batch, Context, RouterMethod, State, TrainBatch, TrainDomain
 from fsdil_bench.adapters import BlockAdapter, encode_image, fold
 
 from . import domain_id
@@ -63,13 +63,14 @@ class CVLC(RouterMethod):
         self.visual: Any = context.backbone.model.visual
         self.classes = len(context.class_names)
         self.weights = Weights(context, self.config)
-        self.sentences = Sentences(context, self.config)
+        self.sentences = Sentences(context, self.config) if self.config.text else None
         shape = (0, self.classes, context.backbone.embed_dim)
         self.prototypes = torch.zeros(shape, device=context.device)
         self.statistics: DomainStatistics | None = None
         self._trained = 0
         # What follows from the state, computed when first needed.
         self._metric: domain_id.Metric | None = None
+        self._texts: dict[int, torch.Tensor | None] = {}
         self._classifiers: dict[int, tuple[list[BlockAdapter], torch.Tensor]] = {}
 
     def learn(self, domain: TrainDomain) -> None:
@@ -80,8 +81,9 @@ class CVLC(RouterMethod):
         if t == 0:
             self._train(domain, self._originals(domain))
         else:
-            before = self._stored(t, self._views(domain))
+            before = self._stored(t, self._views(domain, statistics=False))
             self._train(domain, None)
+        self._forget_derived()
         views = self._views(domain)
         after = self._stored(t, views)
         if t:
@@ -165,8 +167,10 @@ class CVLC(RouterMethod):
             {"params": own.calibration.weights()},
             {"params": own.calibration.powers(), "lr": config.power_lr},
             {"params": additions},
-            {"params": [own.calibration.shift, weights.text_shift]},
+            {"params": [own.calibration.shift]},
         ]
+        if self.sentences is not None:
+            groups.append({"params": [weights.text_shift]})
         if classifier.requires_grad:
             groups.append({"params": [classifier], "weight_decay": config.weight_decay})
             groups.append({"params": [log_scale]})
@@ -230,7 +234,9 @@ class CVLC(RouterMethod):
         tower = partial(encode_image, self.visual, adapters=adapters)
         return self.context.backbone.embed_with(tower, images)
 
-    def _text(self, t: int) -> torch.Tensor:
+    def _text(self, t: int) -> torch.Tensor | None:
+        if self.sentences is None:
+            return None
         weights = self.weights
         return self.sentences.prototypes(
             weights.text_adapters(t),
@@ -239,7 +245,14 @@ class CVLC(RouterMethod):
             weights.base_shift(t),
         )
 
-    def _fused(self, t: int, own: torch.Tensor, text: torch.Tensor) -> torch.Tensor:
+    @torch.no_grad()
+    def _final_text(self, t: int) -> torch.Tensor | None:
+        """Text prototypes of domain t while nothing is trained: computed once."""
+        if t not in self._texts:
+            self._texts[t] = self._text(t)
+        return self._texts[t]
+
+    def _fused(self, t: int, own: torch.Tensor, text: torch.Tensor | None) -> torch.Tensor:
         calibration = self.weights.domain(t).calibration
         base = self.prototypes[0] if t else None
         return fuse(own, text, calibration.current_share, calibration.visual_share, base)
@@ -249,30 +262,42 @@ class CVLC(RouterMethod):
         """The domain's prototypes under the weights of this moment."""
         means = class_means(views.adapted, views.labels, self.classes, views.weights)
         share = self.weights.domain(t).calibration.visual_share
-        return stored_prototypes(means, self._text(t), share, self.config.fuse_text_at_store)
+        return stored_prototypes(means, self._final_text(t), share, self.config.fuse_text_at_store)
 
     @torch.no_grad()
-    def _views(self, domain: TrainDomain) -> Views:
-        """Plain views of the domain and, of a few-shot domain, many augmented ones."""
+    def _views(self, domain: TrainDomain, *, statistics: bool = True) -> Views:
+        """Plain views of the domain and, of a few-shot domain, many augmented ones.
+
+        Without `statistics` the frozen embeddings are left out.
+        """
         t, size = domain.index, self.config.batch_size
         adapters = fold(self.visual, self.weights.vision_adapters(t))
         repeats = passes(max(1, len(domain) // self.classes), self.config.least_views) if t else 0
         drop = bool(self.config.drop_last) and t == 0
-        features, parts = domain.features(), []
-        for batch in domain.batches(size, augment=False, shuffle=drop, drop_last=drop):
-            frozen = features[batch.positions.to(self.context.device)]
-            adapted = self._embed(batch.images, t, adapters)
-            weight = torch.full_like(frozen[:, 0], max(1, repeats))
-            parts.append(Views(batch.labels, weight, adapted, self._for_domains(frozen, t)))
-        for batch in domain.batches(size, augment=True, shuffle=False, epochs=repeats):
+        features = domain.features() if statistics else None
+        calibration, base_shift = self.weights.domain(t).calibration, self.weights.base_shift(t)
+        parts = []
+
+        def add(batch: TrainBatch, frozen: torch.Tensor | None, weight: int) -> None:
             raw = self._encode(batch.images, adapters)
-            adapted = embed_vision(
-                raw, self.weights.domain(t).calibration, self.weights.base_shift(t)
+            if features is None:
+                frozen = raw[:, :0]
+            elif frozen is None:
+                mixed = self.config.domain_views == "mixed"
+                frozen = raw if mixed else self.context.backbone.encode_image(batch.images)
+            parts.append(
+                Views(
+                    batch.labels,
+                    torch.full_like(raw[:, 0], weight),
+                    embed_vision(raw, calibration, base_shift),
+                    self._for_domains(frozen, t),
+                )
             )
-            if self.config.domain_views == "frozen":
-                raw = self.context.backbone.encode_image(batch.images)
-            weight = torch.ones_like(raw[:, 0])
-            parts.append(Views(batch.labels, weight, adapted, self._for_domains(raw, t)))
+
+        for batch in domain.batches(size, augment=False, shuffle=drop, drop_last=drop):
+            add(batch, None if features is None else features[batch.positions], max(1, repeats))
+        for batch in domain.batches(size, augment=True, shuffle=False, epochs=repeats):
+            add(batch, None, 1)
         return Views(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
     def _for_domains(self, z: torch.Tensor, t: int) -> torch.Tensor:
@@ -280,12 +305,12 @@ class CVLC(RouterMethod):
         return embed_frozen(z, power if self.config.domain_power else None)
 
     def _forget_derived(self) -> None:
-        self._metric, self._classifiers = None, {}
+        self._metric, self._texts, self._classifiers = None, {}, {}
 
     def _ready(self, t: int) -> tuple[list[BlockAdapter], torch.Tensor]:
         """Folded additions and final prototypes of domain t."""
         if t not in self._classifiers:
             adapters = fold(self.visual, self.weights.vision_adapters(t))
-            prototypes = self._fused(t, self.prototypes[t], self._text(t))
+            prototypes = self._fused(t, self.prototypes[t], self._final_text(t))
             self._classifiers[t] = (adapters, prototypes)
         return self._classifiers[t]

@@ -1,19 +1,19 @@
 """The texts of CVLC: every class name and every synonym in every template, as tokens.
 
-Text embeddings change with every training step, so all of them are computed at every step; what
-makes that bearable is that each distinct text is encoded once, that texts of equal length are
-encoded together without padding, and that synonyms, which get no gradient, are encoded with the
-additions folded into the weights.
+Text embeddings change with every training step, so all of them are computed at every step. What
+makes that bearable: all texts are encoded as one tree of tokens, without padding and with common
+beginnings once, and synonyms, which get no gradient, with the additions folded into the weights.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 
 from fsdil_bench import Context, RequestError
-from fsdil_bench.adapters import BlockAdapter, encode_text, fold
+from fsdil_bench.adapters import BlockAdapter, TextTree, encode_tree, fold, text_tree
 
 from .calibration import Calibration, embed_text
 from .config import Config
@@ -45,11 +45,10 @@ class Sentences:
     ) -> torch.Tensor:
         """Unit text prototypes (C, d) under a domain's additions and calibration."""
 
-        def embed(tokens: _Tokens, additions: list[BlockAdapter]) -> torch.Tensor:
+        def embed(texts: _Texts, additions: list[BlockAdapter]) -> torch.Tensor:
             with self.backbone.autocast():
-                raw = encode_text(self.model, tokens.distinct, additions, by_length=True)
-            calibrated = embed_text(raw.float(), calibration, text_shift, base_shift)
-            return calibrated[tokens.places]
+                raw = encode_tree(self.model, texts.tree, additions)
+            return embed_text(raw.float(), calibration, text_shift, base_shift)[texts.places]
 
         names = embed(self.names, adapters).squeeze(1)
         if self.synonyms is None:
@@ -58,27 +57,25 @@ class Sentences:
             synonyms = embed(self.synonyms, fold(self.model, adapters))
         return text_prototypes(names, synonyms, calibration.synonym_share, self.tau)
 
-    def _tokenise(self, config: Config, words: Any) -> _Tokens:
-        """Tokens of (classes, words per class, templates) texts."""
-        least = min(len(each) for each in words)  # a rectangle, even if one class has more words
-        texts = [
+    def _tokenise(self, config: Config, words: Sequence[Sequence[str]]) -> _Texts:
+        """The first words of every class, as many as all classes have, in all templates."""
+        least = min(len(each) for each in words)
+        sentences = [
             template.replace("{}", word)
             for each in words
             for word in list(each)[:least]
             for template in config.templates
         ]
-        distinct = list(dict.fromkeys(texts))
-        index = {text: i for i, text in enumerate(distinct)}
+        index = {text: i for i, text in enumerate(dict.fromkeys(sentences))}
         assert self.backbone.tokenizer is not None
-        places = torch.tensor([index[text] for text in texts])
-        shape = (len(words), least, len(config.templates))
-        tokens = self.backbone.tokenizer(distinct).to(self.backbone.device)
-        return _Tokens(tokens, places.view(shape).to(self.backbone.device))
+        device = self.backbone.device
+        tree = text_tree(self.backbone.tokenizer(list(index)).to(device))
+        places = torch.tensor([index[text] for text in sentences], device=device)
+        return _Texts(tree, places.view(len(words), least, len(config.templates)))
 
 
-class _Tokens:
-    """Distinct texts as tokens, and where each of them stands."""
+class _Texts(NamedTuple):
+    """Distinct texts, and where each of them stands."""
 
-    def __init__(self, distinct: torch.Tensor, places: torch.Tensor) -> None:
-        self.distinct = distinct
-        self.places = places
+    tree: TextTree
+    places: torch.Tensor  # (classes, words, templates)

@@ -42,7 +42,7 @@ def initial_weights(
 
 def fuse(
     own: torch.Tensor,
-    text: torch.Tensor,
+    text: torch.Tensor | None,
     current_share: torch.Tensor | float,
     visual_share: torch.Tensor | float,
     base: torch.Tensor | None = None,
@@ -57,9 +57,11 @@ def fuse(
 
 
 def with_text(
-    visual: torch.Tensor, text: torch.Tensor, visual_share: torch.Tensor | float
+    visual: torch.Tensor, text: torch.Tensor | None, visual_share: torch.Tensor | float
 ) -> torch.Tensor:
-    """Unit vectors between prototypes from images and those from text."""
+    """Unit vectors between prototypes from images and those from text, if there are any."""
+    if text is None:
+        return unit(visual)
     return unit(visual_share * visual + (1 - visual_share) * text)
 
 
@@ -73,7 +75,7 @@ def logits(
 
 def stored_prototypes(
     means: torch.Tensor,
-    text: torch.Tensor,
+    text: torch.Tensor | None,
     visual_share: torch.Tensor | float,
     fuse_text_at_store: bool = True,
 ) -> torch.Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from fsdil_bench import Context
-from fsdil_bench.adapters import BlockAdapter, tower_shape
+from fsdil_bench.adapters import BlockAdapter, TowerShape, tower_shape
 
 from .additions import Additions
 from .calibration import Calibration, copy_calibration, new_shift
@@ -35,7 +35,8 @@ class Weights(nn.Module):
         super().__init__()
         self.context, self.config = context, config
         model = context.backbone.model
-        self.shapes = {"vision": tower_shape(model.visual), "text": tower_shape(model)}
+        text = tower_shape(model) if config.text else TowerShape(blocks=0, width=0, heads=0)
+        self.shapes = {"vision": tower_shape(model.visual), "text": text}
         self.shared_vision = self._additions("vision", shared=True)
         self.shared_text = self._additions("text", shared=True)
         size, classes = context.backbone.embed_dim, len(context.class_names)

@@ -20,10 +20,12 @@ from fsdil_bench.adapters import (
     encode_embeddings,
     encode_image,
     encode_text,
+    encode_tree,
     fold,
     identity_projection,
     image_tokens,
     run_blocks,
+    text_tree,
     tower_blocks,
     tower_shape,
 )
@@ -416,13 +418,43 @@ def test_texts_are_cut_and_nothing_is_lost(model, tokens):
     plain = model.encode_text(tokens)
     assert close(encode_text(model, tokens, watched), plain)
     assert lengths == [(4, 7)]
-    lengths.clear()
-    assert close(encode_text(model, tokens, watched, by_length=True), plain)
-    assert lengths == [(1, 4), (2, 5), (1, 7)]
-    adapters = all_slots()
-    assert close(
-        encode_text(model, tokens, adapters, by_length=True), encode_text(model, tokens, adapters)
-    )
+
+
+def test_a_tree_gives_what_single_texts_give(tower_slots, model, tokens):
+    """Texts in any order, some of them twice, some of them beginning alike."""
+    alike = torch.cat([tokens[:, :1], torch.tensor([7, 3]).expand(4, 2), tokens[:, 1:-2]], 1)
+    texts = torch.cat([tokens, alike, tokens[2:3], alike[:1]])
+    tree = text_tree(texts)
+    distinct = {tuple(t[: i + 1]) for t in texts.tolist() for i in range(t.index(END) + 1)}
+    assert len(tree.tokens) == len(distinct)
+    single = [encode_text(model, text[None], tower_slots) for text in texts]
+    assert close(encode_tree(model, tree, tower_slots), torch.cat(single))
+
+
+@pytest.fixture(params=["none", "all", "folded"])
+def tower_slots(request, model):
+    slots = [replace(adapter, tokens=None) for adapter in all_slots()]
+    return {"none": [], "all": slots, "folded": fold(model, slots)}[request.param]
+
+
+def test_gradients_through_a_tree(model, tokens):
+    texts = torch.cat([tokens, tokens])
+    grads = []
+    for encode in (lambda a: encode_tree(model, text_tree(texts), a),
+                   lambda a: encode_text(model, texts, a)):  # fmt: skip
+        leaves = [noise(HEAD, HEAD, seed=i).requires_grad_() for i in range(DEPTH)]
+        prompts = noise(2, WIDTH, seed=9).requires_grad_()
+        out = encode([BlockAdapter(query=leaf, kv_tokens=prompts) for leaf in leaves])
+        grads.append(torch.autograd.grad(out.sin().sum(), [prompts, *leaves]))
+    for one, other in zip(*grads, strict=True):
+        assert close(one, other, 1e-4)
+
+
+def test_prompts_of_every_block_only_give_keys_and_values(tower):
+    _, run, _ = tower
+    prompts = [noise(2, WIDTH, seed=i) for i in range(DEPTH)]
+    as_tokens = run([BlockAdapter(tokens=p) for p in prompts])
+    assert close(run([BlockAdapter(kv_tokens=p) for p in prompts]), as_tokens)
 
 
 def test_context_stands_behind_the_start_token(model, tokens):
@@ -432,7 +464,6 @@ def test_context_stands_behind_the_start_token(model, tokens):
     assert close(encode_text(model, tokens, context=context), expected)
     own = noise(len(tokens), 3, WIDTH)
     together = encode_text(model, tokens, context=own)
-    assert close(encode_text(model, tokens, context=own, by_length=True), together)
     assert close(encode_text(model, tokens[1:2], context=own[1]), together[1:2])
     with pytest.raises(ValueError, match="13 tokens do not fit"):
         encode_text(model, tokens, context=noise(6, WIDTH))
@@ -613,7 +644,9 @@ def test_adapters_that_do_not_fit(model, pixels, tokens):
     with pytest.raises(ValueError, match="must be"):
         BlockAdapter(query=noise(2, HEADS, HEAD, HEAD))
     with pytest.raises(ValueError, match="tokens for 3 samples in a batch of 1"):
-        encode_text(model, tokens, all_slots(batch=3), by_length=True)
+        encode_text(model, tokens[:1], all_slots(batch=3))
+    with pytest.raises(ValueError, match="kv_tokens are as good"):
+        encode_tree(model, text_tree(tokens), all_slots())
 
 
 @pytest.mark.slow

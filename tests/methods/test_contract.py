@@ -34,8 +34,8 @@ def build(world: World, info: MethodInfo) -> Any:
 def test_names() -> None:
     assert list(ALL) == [
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
-        "cvlc-single-template", "zero-shot", "ncm", "ncm-text", "slda", "ranpac", "linear-probe",
-        "finetune", "base-only", "joint",
+        "cvlc-single-template", "cvlc-no-text", "zero-shot", "ncm", "ncm-text", "slda", "ranpac",
+        "linear-probe", "finetune", "base-only", "joint",
     ]  # fmt: skip
     assert [name for name, info in ALL.items() if not info.exemplar_free] == ["joint"]
 

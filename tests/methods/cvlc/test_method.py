@@ -141,7 +141,7 @@ def test_state_holds_nothing_that_grows_with_the_images(play):
 
 def test_every_variant_is_cvlc_under_other_options():
     infos = {i.name: i for i in fsdil_methods() if i.name.startswith("cvlc")}
-    assert len(infos) == 6
+    assert len(infos) == 7
     for info in infos.values():
         config = resolve(Config, info.overrides, owner="m", see="s")
         assert (config == Config()) == (info.name == "cvlc")
@@ -175,6 +175,7 @@ def test_all_specific_with_oracle_routing_forgets_only_through_prototypes(play):
         {"shared_blocks": 0},
         {"templates": ("{} ..",), "synonyms": False},
         {"synonyms": False},
+        {"text": False},
         {"gamma": 0.0},
         {"lr": 1e-2},
         {"weight_decay": 1.0},
@@ -202,6 +203,23 @@ def test_every_knob_changes_what_is_learned(play, change):
         for name in plain
     )
     assert not same
+
+
+def test_without_text_there_is_nothing_of_a_text_tower(play, backbone):
+    backbone.tokenizer = None
+    backbone._model = None
+    backbone._build = lambda: _only_visual(build_model())
+    method, outcome = play(replace(QUICK, text=False))
+    assert not list(method.weights.shared_text.parameters())
+    assert len(outcome.matrix) == 3
+    # Prototypes are the directions of the class means alone.
+    assert torch.allclose(method.prototypes[-1].norm(dim=1), torch.ones(3))
+    assert method._final_text(0) is None
+
+
+def _only_visual(model: CLIP) -> torch.nn.Module:
+    model.encode_text = model.transformer = model.token_embedding = None
+    return model
 
 
 def test_modes_are_their_options():
