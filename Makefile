@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-slow lint bench clean
 
 demo: $(VENV)/.installed  ## run the main job on the embedded world
-	$(BIN)/fsdil-bench run --method ncm-text --scenario drawn-1shot
+	$(BIN)/fsdil-bench run --method cvlc --scenario drawn-1shot
 
 test: $(VENV)/.installed-dev lint  ## style, types and all tests but the slow ones
 	$(BIN)/python -m pytest

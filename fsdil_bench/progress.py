@@ -29,22 +29,37 @@ class Progress:
 
 
 class PlainProgress(Progress):
-    """Lines without control characters, one per finished phase: for logs and pipes."""
+    """Lines without control characters: for logs and pipes.
+
+    One line for a finished phase, or for several of the same name in a row.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
+        self._finished, self._units, self._seconds = "", 0, 0.0
 
     @contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[None]:
-        """Print how long the phase took."""
+        """Measure how long the phase takes."""
         began = time.perf_counter()
         yield
-        size = f" ({total})" if total else ""
-        self.say(f"{name}{size}: {time.perf_counter() - began:.1f} s")
+        if name != self._finished:
+            self._tell()
+        self._finished = name
+        self._units += total or 0
+        self._seconds += time.perf_counter() - began
 
     def say(self, text: str) -> None:
         """Print a line."""
+        self._tell()
         print(text, file=self._stream, flush=True)
+
+    def _tell(self) -> None:
+        """Print the phases that are over."""
+        if self._finished:
+            size = f" ({self._units})" if self._units else ""
+            print(f"{self._finished}{size}: {self._seconds:.1f} s", file=self._stream, flush=True)
+        self._finished, self._units, self._seconds = "", 0, 0.0
 
 
 class RichProgress(Progress):
