@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from . import feature_cache, listing, pictures
+from . import cvlc_speed, feature_cache, listing, loading, pictures
 
 BENCHMARKS = {
+    "cvlc": cvlc_speed.main,
     "feature-cache": feature_cache.main,
     "listing": listing.main,
+    "loading": loading.main,
     "pictures": pictures.main,
 }
 

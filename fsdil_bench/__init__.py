@@ -17,9 +17,20 @@ from .hookspecs import hookimpl
 from .method import Context, Method, RouterMethod, State
 from .scenario import Domain, Samples, ScenarioRequest, Stream
 from .seeds import numpy_generator
+from .sources import DataSource, Download
 
 if TYPE_CHECKING:
     from .backbone import Backbone
+    from .clip.backbone import open_clip_backbone
+    from .clip.known_texts import KnownTexts
+    from .image_files import (
+        file_samples,
+        image_names,
+        is_image_name,
+        missing_files,
+        read_image,
+        starts_like_an_image,
+    )
     from .leaderboard import write_leaderboards
     from .metrics import scores
     from .record import Record, find_records
@@ -37,13 +48,21 @@ _LAZY = {
     "Backbone": "backbone",
     "Batch": "views",
     "ImageSpec": "transforms",
+    "KnownTexts": "clip.known_texts",
     "Record": "record",
     "TrainBatch": "views",
     "TrainDomain": "views",
+    "file_samples": "image_files",
     "find_records": "record",
+    "image_names": "image_files",
+    "is_image_name": "image_files",
     "load_stream": "streams",
+    "missing_files": "image_files",
+    "open_clip_backbone": "clip.backbone",
+    "read_image": "image_files",
     "run": "runner",
     "scores": "metrics",
+    "starts_like_an_image": "image_files",
     "write_leaderboards": "leaderboard",
 }
 
@@ -54,9 +73,12 @@ __all__ = [
     "Batch",
     "Context",
     "DataError",
+    "DataSource",
     "Domain",
+    "Download",
     "FsdilError",
     "ImageSpec",
+    "KnownTexts",
     "Method",
     "MethodInfo",
     "PluginError",
@@ -72,13 +94,20 @@ __all__ = [
     "TrainBatch",
     "TrainDomain",
     "__version__",
+    "file_samples",
     "find_records",
     "hookimpl",
+    "image_names",
+    "is_image_name",
     "knob",
     "load_stream",
+    "missing_files",
     "numpy_generator",
+    "open_clip_backbone",
+    "read_image",
     "run",
     "scores",
+    "starts_like_an_image",
     "write_leaderboards",
 ]
 

@@ -3,13 +3,17 @@
 A plugin describes the model (`Backbone(...)`) without building it; the harness places it on a
 device. The model itself is built when first needed: a run whose features are all cached never
 pays for it. Embeddings are unit vectors in the joint space.
+
+The text side is a tower with its tokenizer, or a table of texts embedded elsewhere (`KnownTexts`),
+or nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +24,19 @@ from .errors import PluginError, RequestError
 from .transforms import ImageSpec
 
 if TYPE_CHECKING:
+    from .clip.known_texts import KnownTexts
     from .store import ArrayStore
 
 Tokenizer = Callable[[list[str]], torch.Tensor]
 
 
 class Backbone:
-    """A CLIP-like model with open_clip's interface (`encode_image`, `encode_text`, `visual`)."""
+    """A CLIP-like model with open_clip's interface (`encode_image`, `encode_text`, `visual`).
+
+    `weights_hash` tells apart whatever embeds differently under one name. Where several backbones
+    share an image tower, `image_tower` is its own name and hash, and they share its features.
+    `notes` are for the record: JSON types, no paths.
+    """
 
     def __init__(
         self,
@@ -37,24 +47,37 @@ class Backbone:
         image: ImageSpec,
         embed_dim: int,
         tokenizer: Tokenizer | None = None,
+        known_texts: KnownTexts | None = None,
+        image_tower: tuple[str, str] | None = None,
+        notes: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.weights_hash = weights_hash
         self.image = image
         self.embed_dim = embed_dim
         self.tokenizer = tokenizer
+        self.known_texts = known_texts
+        self.image_tower = image_tower or (name, weights_hash)
         self.device = torch.device("cpu")
         self.precision = "fp32"
         self._build = build
         self._model: torch.nn.Module | None = None
         self._untouched: list[tuple[int, int]] = []
         self._texts: ArrayStore | None = None
+        self._class_names: tuple[str, ...] = ()
+        self._notes = dict(notes or {})
         self._logit_scale: float | None = None
 
     @property
     def has_text(self) -> bool:
         """Whether class names can be embedded."""
-        return self.tokenizer is not None
+        return self.tokenizer is not None or self.known_texts is not None
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the record says about the weights, and about texts that were looked up."""
+        looked_up = {"texts": self.known_texts.notes()} if self.known_texts is not None else {}
+        return self._notes | looked_up
 
     @property
     def batch_size(self) -> int:
@@ -78,12 +101,20 @@ class Backbone:
             self._logit_scale = float(self.model.logit_scale.exp())  # type: ignore[operator]
         return self._logit_scale
 
-    def place(self, device: torch.device, precision: str, texts: ArrayStore | None) -> None:
-        """Say where to compute, how precisely, and where text embeddings are kept."""
+    def place(
+        self,
+        device: torch.device,
+        precision: str,
+        texts: ArrayStore | None,
+        class_names: Sequence[str] = (),
+    ) -> None:
+        """Say where to compute, how precisely, where text embeddings are kept, and what classes
+        the run is about."""
         if self._model is not None:
             self._model.to(device)
             self._untouched = _versions(self._model)
         self.device, self.precision, self._texts = device, precision, texts
+        self._class_names = tuple(class_names)
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         """The context in which the run's precision is in force."""
@@ -122,6 +153,9 @@ class Backbone:
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
         """Unit embeddings of texts; each text is embedded once and then remembered."""
+        if self.known_texts is not None:
+            found = self.known_texts.embed(texts, self._class_names)
+            return torch.from_numpy(found).to(self.device)
         if self.tokenizer is None:
             raise RequestError(
                 f"backbone '{self.name}' has no text tower", "Choose one that has, with --backbone."
@@ -158,6 +192,11 @@ class Backbone:
                 f"{what} of backbone '{self.name}' was changed in place",
                 "A method must train a copy (backbone.visual_copy()), never backbone.model.",
             )
+
+
+def file_name(backbone: str) -> str:
+    """The name of a backbone as part of a file's name."""
+    return re.sub(r"[^\w.-]+", "_", backbone)[:100]
 
 
 def _versions(model: torch.nn.Module) -> list[tuple[int, int]]:

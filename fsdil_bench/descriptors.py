@@ -7,6 +7,7 @@ listing never pays for torch) or, in a single-file plugin, the object itself.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +41,8 @@ class MethodInfo:
 class ScenarioInfo:
     """A data set that can be streamed: `factory` maps a `ScenarioRequest` to a `Stream`.
 
-    `shots` are the values listed to users; any K that the data allows can be run.
+    `shots` are the values listed to users; any K that the data allows can be run. `source` is a
+    `DataSource` for `fsdil-bench data`, where the images are published.
     """
 
     name: str
@@ -53,16 +55,32 @@ class ScenarioInfo:
     default_backbone: str = "tiny-clip"
     needs_data: bool = False
     options: Factory | None = None
+    source: Factory | None = None
 
 
 @dataclass(frozen=True)
 class BackboneInfo:
-    """A vision-language model: `factory` is a function without arguments giving a `Backbone`."""
+    """A vision-language model: `factory` is a function without arguments giving a `Backbone`.
+
+    With a `pattern` such as "<MODEL>:<weights>" it stands for a family: for every name of that
+    form, which the factory is then called with. `example` is such a name, and `check`, a function
+    of the name, says what is wrong with one before the data is read, if it can without torch.
+    """
 
     name: str
     summary: str
     factory: Factory
     has_text: bool = True
+    pattern: str = ""
+    example: str = ""
+    check: Factory | None = None
+
+    def covers(self, name: str) -> bool:
+        """Whether `name` is this backbone, or one of this family."""
+        if not self.pattern:
+            return name == self.name
+        fixed = re.split(r"<[^<>]+>", self.pattern)
+        return re.fullmatch(".+".join(map(re.escape, fixed)), name) is not None
 
 
 def load_factory(factory: Factory, owner: str) -> Any:

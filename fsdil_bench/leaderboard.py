@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from .folder import write_atomically
-from .metrics import METRICS, mean_and_std
+from .metrics import METRICS, mean_and_std, unseen_accuracy
 from .record import PREDICTIONS_FILE, RECORD_FILE, Record
 
 BoardKey = tuple[str, str, str]
@@ -120,6 +120,9 @@ def markdown(key: BoardKey, records: Sequence[Record], table: pd.DataFrame) -> s
     if table["routing"].notna().any():
         shown["AA* oracle"] = [_cell(value, None) for value in table["AA* oracle"]]
         shown["routing"] = [_cell(value, None) for value in table["routing"]]
+    if "unseen" in table:
+        pairs = zip(table["unseen"], table["unseen std"], strict=True)
+        shown["unseen"] = [_cell(*pair) for pair in pairs]
     shown["seeds"] = table["seeds"].astype(str)
     shown["learn s"] = [f"{value:.1f}" for value in table["learn s"]]
     shown["predict img/s"] = [f"{value:.0f}" for value in table["predict img/s"]]
@@ -158,6 +161,9 @@ def _row(label: str, records: Sequence[Record]) -> dict[str, Any]:
     row["peak memory bytes"] = max(r.cost["peak_memory_bytes"] for r in records)
     row["exemplar free"] = free
     row["run ids"] = " ".join(sorted(record.run_id for record in records))
+    if any(record.unseen for record in records):
+        unseen = [unseen_accuracy(record.unseen) for record in records]
+        row["unseen"], row["unseen std"] = mean_and_std(unseen)
     return row
 
 

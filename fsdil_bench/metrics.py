@@ -14,8 +14,9 @@ FA* is undefined (None).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,14 @@ def scores(
         "Avg": fmean(pooled),
         "Last": pooled[-1],
     }
+
+
+def unseen_accuracy(unseen: Mapping[str, Any] | None) -> float | None:
+    """Mean over the test sets of no domain after the last domain; None where there are none.
+
+    `unseen` is that of a record.
+    """
+    return fmean(unseen["matrix"][-1]) if unseen else None
 
 
 def mean_and_std(values: Sequence[float | None]) -> tuple[float | None, float | None]:

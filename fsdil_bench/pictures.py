@@ -1,24 +1,28 @@
 """Pictures, views and frozen features of samples, each computed once.
 
-Decoded pictures and plain views are kept in memory up to a limit; frozen features (and, for
-streams that ask for it, decoded pictures) also on disk, keyed by the model's weights, the
-transform and the picture's content, so that methods, seeds and shots share them.
+Views are made in background threads a few batches before they are asked for. Decoded pictures and
+plain views are kept in memory up to a limit, part of which is kept free for few-shot domains, whose
+images are looked at most often; frozen features (and, for streams that ask for it, decoded
+pictures) also on disk, keyed by the model's weights, the transform and the picture's content, so
+that methods, seeds and shots share them.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from .backbone import Backbone
+from .backbone import Backbone, file_name
 from .cost import Meter
 from .errors import DataError, FsdilError
+from .prefetch import default_workers, ordered_map
 from .progress import Progress
 from .scenario import Samples, Stream
 from .store import ArrayStore
@@ -26,10 +30,21 @@ from .transforms import Transform
 
 _MEMORY_LIMIT = 2 << 30  # bytes of decoded pictures and plain views held in memory
 _STEP = 512  # samples handled between two writes to the cache
+_GROUP = 8  # images a thread makes at a time: spreads a small batch, and costs little per image
+_AHEAD = 32  # groups made ahead: a few training batches, one test batch
+
+#: A batch to make: positions in the samples and, for augmented views, a seed for each.
+Draw = tuple[Sequence[int] | np.ndarray, Sequence[int] | None]
+
+_Group = tuple[Samples, Sequence[int] | None, bool]
 
 
 class Pictures:
-    """All ways to look at the samples of one stream through one backbone."""
+    """All ways to look at the samples of one stream through one backbone.
+
+    `workers` is the number of threads that make views (0: none, everything is done when asked
+    for); it changes no view.
+    """
 
     def __init__(
         self,
@@ -39,16 +54,21 @@ class Pictures:
         cache: Path,
         progress: Progress,
         meter: Meter | None = None,
+        workers: int | None = None,
     ) -> None:
         self.backbone = backbone
         self.meter = meter or Meter()
         self.transform = transform
+        self.workers = default_workers() if workers is None else workers
         self._progress = progress
+        self._few_shot = {key for domain in stream.domains[1:] for key in domain.train.keys}
         self._memory: dict[str, np.ndarray] = {}
         self._memory_bytes = 0
-        key = f"{backbone.weights_hash}/{backbone.precision}/{transform.digest()}"
+        self._lock = threading.Lock()  # of memory and store, never held while decoding
+        tower, weights = backbone.image_tower
+        key = f"{weights}/{backbone.precision}/{transform.digest()}"
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
-        self._features = ArrayStore(cache / f"features-{backbone.name}-{name}.sqlite")
+        self._features = ArrayStore(cache / f"features-{file_name(tower)}-{name}.sqlite")
         kept = cache / f"pictures-{stream.name}.sqlite" if stream.keep_images else None
         self._pictures = ArrayStore(kept) if kept else None
 
@@ -60,9 +80,7 @@ class Pictures:
             if missing:
                 self.meter.count("features", len(missing))
                 with self._progress.phase("frozen features", len(missing)):
-                    for start in range(0, len(missing), _STEP):
-                        part = samples.subset(missing[start : start + _STEP])
-                        fresh = self._embed(part)
+                    for fresh in self._embed(samples.subset(missing)):
                         self._features.put(fresh)
                         known.update(fresh)
             empty = np.zeros((0, self.backbone.embed_dim), np.float32)
@@ -70,22 +88,36 @@ class Pictures:
 
     def plain(self, samples: Samples) -> torch.Tensor:
         """Plain views, uint8 (n, 3, size, size)."""
-        with self.meter.phase("images"):
-            names = [f"plain/{key}" for key in samples.keys]
-            missing = [i for i, name in enumerate(names) if name not in self._memory]
-            fresh: dict[int, np.ndarray] = {}
-            pictures = self._originals(samples.subset(missing))
-            for i, picture in zip(missing, pictures, strict=True):
-                fresh[i] = self.transform.plain(picture).numpy()
-                self._remember(names[i], fresh[i])
-            views = [fresh[i] if i in fresh else self._memory[name] for i, name in enumerate(names)]
-            return torch.from_numpy(np.stack(views))
+        [views] = self.batches(samples, [(range(len(samples)), None)])
+        return views
 
     def augmented(self, samples: Samples, seeds: Sequence[int]) -> torch.Tensor:
         """One random view of each sample, uint8 (n, 3, size, size)."""
-        with self.meter.phase("images"):
-            pairs = zip(self._originals(samples), seeds, strict=True)
-            return torch.stack([self.transform.augmented(picture, seed) for picture, seed in pairs])
+        [views] = self.batches(samples, [(range(len(samples)), seeds)])
+        return views
+
+    def batches(self, samples: Samples, draws: Iterable[Draw]) -> Iterator[torch.Tensor]:
+        """Views, uint8 (n, 3, size, size), batch by batch; the next ones are made meanwhile.
+
+        They lie in pinned memory if the run's device is a GPU, so that copying them there does
+        not keep the CPU waiting.
+        """
+        groups = _grouped(samples, draws)
+        with closing(ordered_map(self._make, groups, self.workers, _AHEAD)) as made:
+            while (views := self._next_batch(made)) is not None:
+                yield views
+
+    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor on the run's device, without waiting for the copy."""
+        return self._pinned(tensor).to(self.backbone.device, non_blocking=True)
+
+    def forget(self, samples: Samples) -> None:
+        """Free the memory that images hold which will not be looked at again."""
+        with self._lock:
+            for key in samples.keys:
+                for name in (key, f"plain/{key}"):
+                    if name in self._memory:
+                        self._memory_bytes -= self._memory.pop(name).nbytes
 
     def close(self) -> None:
         """Release the caches."""
@@ -93,43 +125,97 @@ class Pictures:
         if self._pictures is not None:
             self._pictures.close()
 
-    def _embed(self, samples: Samples) -> dict[str, np.ndarray]:
-        fresh: dict[str, np.ndarray] = {}
+    def _embed(self, samples: Samples) -> Iterator[dict[str, np.ndarray]]:
+        """Embeddings by key, some hundred at a time."""
         size = self.backbone.batch_size
-        for start in range(0, len(samples), size):
-            part = samples.subset(range(start, min(start + size, len(samples))))
-            pixels = self.transform.normalise(self.plain(part), self.backbone.device)
+        parts = [range(i, min(i + size, len(samples))) for i in range(0, len(samples), size)]
+        batches = self.batches(samples, ((part, None) for part in parts))
+        fresh: dict[str, np.ndarray] = {}
+        for part, views in zip(parts, batches, strict=True):
+            pixels = self.transform.normalise(views, self.backbone.device)
             embeddings = self.backbone.encode_image(pixels).cpu().numpy()
-            fresh.update(zip(part.keys, embeddings, strict=True))
+            fresh.update(zip((samples.keys[i] for i in part), embeddings, strict=True))
             self._progress.advance(len(part))
-        return fresh
+            if len(fresh) >= _STEP:
+                yield fresh
+                fresh = {}
+        if fresh:
+            yield fresh
 
-    def _originals(self, samples: Samples) -> list[np.ndarray]:
-        """Decoded pictures, from memory, the cache on disk or their source, in this order."""
-        found = {k: self._memory[k] for k in samples.keys if k in self._memory}
-        if self._pictures is not None and len(found) < len(samples):
-            on_disk = self._pictures.get([k for k in samples.keys if k not in found])
-            for key, picture in on_disk.items():
-                self._remember(key, picture)
-            found.update(on_disk)
-        missing = {k: i for k, i in zip(samples.keys, samples.ids, strict=True) if k not in found}
-        if missing:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                loaded = pool.map(
-                    lambda sample_id: load_picture(samples, sample_id), missing.values()
-                )
-                fresh = dict(zip(missing, loaded, strict=True))
-            if self._pictures is not None:
+    def _next_batch(self, made: Iterator[tuple[list[Any], bool]]) -> torch.Tensor | None:
+        """Put groups together up to the end of a batch; None when there are no more."""
+        views: list[Any] = []
+        with self.meter.phase("images"):
+            for group, last in made:
+                views += group
+                if last:
+                    return self._pinned(_stacked(views))
+        return None
+
+    def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.pin_memory() if self.backbone.device.type == "cuda" else tensor
+
+    def _make(self, group: _Group) -> tuple[list[Any], bool]:
+        """The views of a group, and whether a batch ends with it; runs in any thread."""
+        samples, seeds, last = group
+        if seeds is None:
+            return self._plain_views(samples), last
+        pairs = zip(self._originals(samples), seeds, strict=True)
+        return [self.transform.augmented(picture, seed) for picture, seed in pairs], last
+
+    def _plain_views(self, samples: Samples) -> list[np.ndarray]:
+        names = [f"plain/{key}" for key in samples.keys]
+        found = {n: known for n in names if (known := self._memory.get(n)) is not None}
+        missing = [i for i, name in enumerate(names) if name not in found]
+        for i, picture in zip(missing, self._originals(samples.subset(missing)), strict=True):
+            # A copy, because a view that was cut out of a larger one holds all of that.
+            view = self.transform.plain(picture).numpy().copy(order="K")
+            found[names[i]] = view
+            self._remember(names[i], view)
+        return [found[name] for name in names]
+
+    def _originals(self, samples: Samples) -> Iterator[np.ndarray]:
+        """Decoded pictures, from memory, the cache on disk or their source, one at a time."""
+        kept: dict[str, np.ndarray] = {}
+        fresh: dict[str, np.ndarray] = {}
+        if self._pictures is not None:
+            with self._lock:
+                kept = self._pictures.get([k for k in samples.keys if k not in self._memory])
+        for key, sample_id in zip(samples.keys, samples.ids, strict=True):
+            picture = self._memory.get(key, kept.get(key))
+            if picture is None:
+                picture = load_picture(samples, sample_id)
+                if self._pictures is not None:
+                    fresh[key] = picture
+            self._remember(key, picture)
+            yield picture
+        if self._pictures is not None and fresh:
+            with self._lock:
                 self._pictures.put(fresh)
-            for key, picture in fresh.items():
-                self._remember(key, picture)
-            found.update(fresh)
-        return [found[key] for key in samples.keys]
 
-    def _remember(self, key: str, array: np.ndarray) -> None:
-        if key not in self._memory and self._memory_bytes + array.nbytes <= _MEMORY_LIMIT:
-            self._memory[key] = array
-            self._memory_bytes += array.nbytes
+    def _remember(self, name: str, array: np.ndarray) -> None:
+        """Keep an array while there is room: for few-shot images all of it, else half."""
+        limit = _MEMORY_LIMIT if name in self._few_shot else _MEMORY_LIMIT // 2
+        with self._lock:
+            if name not in self._memory and self._memory_bytes + array.nbytes <= limit:
+                self._memory[name] = array
+                self._memory_bytes += array.nbytes
+
+
+def _grouped(samples: Samples, draws: Iterable[Draw]) -> Iterator[_Group]:
+    """Every batch in groups that one thread makes; the last of a batch says so."""
+    for positions, seeds in draws:
+        for start in range(0, len(positions), _GROUP):
+            part = slice(start, start + _GROUP)
+            chosen = samples.subset(positions[part])
+            last = start + _GROUP >= len(positions)
+            yield chosen, None if seeds is None else seeds[part], last
+
+
+def _stacked(views: list[Any]) -> torch.Tensor:
+    # NumPy and torch choose other strides in places, on which the last bits of a convolution may
+    # depend: plain views (arrays) and augmented ones (tensors) each keep to their own.
+    return torch.stack(views) if torch.is_tensor(views[0]) else torch.from_numpy(np.stack(views))
 
 
 def load_picture(samples: Samples, sample_id: str) -> np.ndarray:

@@ -67,6 +67,7 @@ def _job_of(record: Record, registry: Registry, data: str | Path | None) -> Job:
         order=spec["order"],
         base_limit=spec["base_limit"],
         scenario_options=spec["scenario_options"],
+        transform=record.scenario["transform"]["preset"],
     )
     if job.run_id != record.run_id:
         raise RecordError(

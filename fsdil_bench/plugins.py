@@ -63,8 +63,17 @@ class Registry:
         return _find("scenario", name, self.scenarios)
 
     def backbone(self, name: str) -> BackboneInfo:
-        """The backbone called `name`."""
-        return _find("backbone", name, self.backbones)
+        """The backbone called `name`, or the family that the name belongs to."""
+        for info in sorted(self.backbones.values(), key=lambda info: bool(info.pattern)):
+            if info.covers(name):
+                return info
+        offered = [
+            f"{info.pattern} (for instance {info.example})" if info.pattern else info.name
+            for info in self.backbones.values()
+        ]
+        single = [info.name for info in self.backbones.values() if not info.pattern]
+        near = unknown("backbone", name, single, "fsdil-bench list backbones")
+        raise RequestError(near.message, f"There are: {', '.join(offered)}. {near.remedy}")
 
     def warnings(self) -> list[str]:
         """One line per problem, for the head of every command's output."""

@@ -2,14 +2,16 @@
 
 For every domain t: the method learns it from its (few) training images, then predicts the test
 images of domains 0..t in one random mixture, without labels, domain ids or order. From the
-predictions follow the row A[t, 0..t], the routing accuracy and the oracle row. Each finished
-domain is kept on disk; an interrupted run goes on behind the last one.
+predictions follow the row A[t, 0..t], the routing accuracy and the oracle row. Test sets that
+belong to no domain are predicted afterwards, mixed among themselves. Each finished domain is kept
+on disk; an interrupted run goes on behind the last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,7 @@ class Outcome:
     matrix: list[list[float]] = field(default_factory=list)
     oracle_matrix: list[list[float]] = field(default_factory=list)
     routing: list[float] = field(default_factory=list)
+    unseen_matrix: list[list[float]] = field(default_factory=list)
     state_bytes: list[int] = field(default_factory=list)
     trained_parameters: list[int] = field(default_factory=list)
     diagnostics: list[dict[str, Any]] = field(default_factory=list)
@@ -69,14 +72,20 @@ class Loop:
             train = self._train_domain(t)
             self._learn(train, t)
             train.close()
+            if self.exemplar_free:
+                self.pictures.forget(self.stream.domains[t].train)
             result, predictions = self._evaluate(t)
             state = self._state()
             result |= {
-                "cost": self.pictures.meter.take(),
                 "state_bytes": state_bytes(state),
                 "trained_parameters": int(self.method.trained_parameters()),
                 "diagnostics": self.method.diagnostics(),
             }
+            if self.stream.unseen:
+                state = {name: value.detach().clone() for name, value in state.items()}
+                result["unseen_row"], others = self._evaluate_unseen(t, state)
+                predictions |= others
+            result["cost"] = self.pictures.meter.take()
             self.folder.save_domain(t, state, result, predictions)
             if t == 0 and self.after_base is not None:
                 self.after_base()
@@ -84,6 +93,8 @@ class Loop:
                 self.folder.drop_state(t - 1)
             self._take(outcome, result, predictions)
             row = "  ".join(f"{value:5.1f}" for value in result["row"])
+            if "unseen_row" in result:
+                row += "  | " + "  ".join(f"{value:5.1f}" for value in result["unseen_row"])
             self.progress.say(f"domain {t + 1}/{len(self.stream.domains)} {name:<16} {row}")
             self.folder.log(f"domain {t} ({name}): {row}")
         return outcome
@@ -125,36 +136,21 @@ class Loop:
     def _evaluate(self, t: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Predict all test images of domains 0..t in a random mixture and score them."""
         tests = [domain.test for domain in self.stream.domains[: t + 1]]
-        labels = np.concatenate([test.labels for test in tests])
         domain_of = np.repeat(np.arange(t + 1), [len(test) for test in tests])
-        order = numpy_generator(self.seed, "test order", t).permutation(len(labels))
-        features = None
-        if "features" in self.method.inputs:
-            features = torch.cat([self.pictures.features(test) for test in tests])
+        order = numpy_generator(self.seed, "test order", t).permutation(len(domain_of))
+        features = self._features(tests)
         everything = _joined(tests)
-        meter = self.pictures.meter
+        labels = everything.labels
         seed_everything(self.seed, "predict", t)
-
-        routed = np.full(len(labels), -1)
-        classes = np.full(len(labels), -1)
-        oracle = np.full(len(labels), -1)
         with self.progress.phase(f"domain {t + 1}: testing", len(labels)):
-            for start in range(0, len(order), _TEST_BATCH):
-                rows = order[start : start + _TEST_BATCH]
-                batch = self._batch(everything, features, rows)
-                with meter.phase("predict"):
-                    routed[rows], classes[rows] = self._predict(batch, t)
-                meter.count("predict", len(rows))
-                self.progress.advance(len(rows))
+            routed, classes = self._predict_all(everything, features, order, t, "predict")
         result: dict[str, Any] = {"row": accuracy_row(classes == labels, domain_of, t + 1)}
         predictions = {"classes": classes.astype(np.int32)}
         if isinstance(self.method, RouterMethod):
-            oracle[:] = classes
+            oracle = classes.copy()
             wrong = np.flatnonzero(routed != domain_of)
-            for start in range(0, len(wrong), _TEST_BATCH):
-                rows = wrong[start : start + _TEST_BATCH]
-                batch = self._batch(everything, features, rows)
-                with meter.phase("oracle"):
+            for rows, batch in self._batches(everything, features, wrong):
+                with self.pictures.meter.phase("oracle"):
                     oracle[rows] = self._predict_given(batch, domain_of[rows])
             result["oracle_row"] = accuracy_row(oracle == labels, domain_of, t + 1)
             result["routing"] = 100.0 * float((routed == domain_of).mean())
@@ -162,13 +158,59 @@ class Loop:
             predictions["oracle"] = oracle.astype(np.int32)
         return result, predictions
 
-    def _batch(self, tests: Samples, features: torch.Tensor | None, rows: np.ndarray) -> Batch:
+    def _evaluate_unseen(self, t: int, state: State) -> tuple[list[float], dict[str, np.ndarray]]:
+        """Predict the test sets of no domain in a random mixture: accuracies and predictions.
+
+        Afterwards the method is in `state` again, whatever it may have gathered from the images.
+        """
+        tests = [samples for _, samples in self.stream.unseen]
+        set_of = np.repeat(np.arange(len(tests)), [len(test) for test in tests])
+        order = numpy_generator(self.seed, "unseen order", t).permutation(len(set_of))
+        features = self._features(tests)
+        everything = _joined(tests)
+        seed_everything(self.seed, "predict unseen", t)
+        with self.progress.phase(f"domain {t + 1}: testing unseen", len(set_of)):
+            routed, classes = self._predict_all(everything, features, order, t, "unseen")
+        self._call("load_state_dict", lambda: self.method.load_state_dict(state))
+        predictions = {"unseen_classes": classes.astype(np.int32)}
+        if isinstance(self.method, RouterMethod):
+            predictions["unseen_routed"] = routed.astype(np.int16)
+        return accuracy_row(classes == everything.labels, set_of, len(tests)), predictions
+
+    def _predict_all(
+        self,
+        tests: Samples,
+        features: torch.Tensor | None,
+        order: np.ndarray,
+        t: int,
+        phase: str,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Guessed domains (-1 if the method guesses none) and classes of all `tests`."""
+        routed, classes = np.full(len(tests), -1), np.full(len(tests), -1)
+        for rows, batch in self._batches(tests, features, order):
+            with self.pictures.meter.phase(phase):
+                routed[rows], classes[rows] = self._predict(batch, t)
+            self.pictures.meter.count(phase, len(rows))
+            self.progress.advance(len(rows))
+        return routed, classes
+
+    def _features(self, tests: list[Samples]) -> torch.Tensor | None:
+        if "features" not in self.method.inputs:
+            return None
+        return torch.cat([self.pictures.features(test) for test in tests])
+
+    def _batches(
+        self, tests: Samples, features: torch.Tensor | None, order: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, Batch]]:
+        """Test batches in `order`, with what the method declared to need."""
         device = self.pictures.backbone.device
-        images = None
+        parts = [order[i : i + _TEST_BATCH] for i in range(0, len(order), _TEST_BATCH)]
+        images: Iterator[torch.Tensor | None] = repeat(None, len(parts))
         if "images" in self.method.inputs:
-            views = self.pictures.plain(tests.subset(rows))
-            images = self.pictures.transform.normalise(views, device)
-        return Batch(images, None if features is None else features[rows].to(device))
+            views = self.pictures.batches(tests, ((rows, None) for rows in parts))
+            images = (self.pictures.transform.normalise(each, device) for each in views)
+        for rows, pixels in zip(parts, images, strict=True):
+            yield rows, Batch(pixels, None if features is None else features[rows].to(device))
 
     @torch.no_grad()
     def _predict(self, batch: Batch, t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -249,6 +291,8 @@ class Loop:
         if "oracle_row" in result:
             outcome.oracle_matrix.append(result["oracle_row"])
             outcome.routing.append(result["routing"])
+        if "unseen_row" in result:
+            outcome.unseen_matrix.append(result["unseen_row"])
         outcome.state_bytes.append(result["state_bytes"])
         outcome.trained_parameters.append(result["trained_parameters"])
         outcome.diagnostics.append(result["diagnostics"])

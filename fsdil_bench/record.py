@@ -24,7 +24,11 @@ PREDICTIONS_FILE = "predictions.npz"
 
 @dataclass(frozen=True)
 class Record:
-    """A complete run. Accuracies are percentages; `matrix[t][i]` is A[t, i] for i <= t."""
+    """A complete run. Accuracies are percentages; `matrix[t][i]` is A[t, i] for i <= t.
+
+    `unseen` holds, for streams with test sets of no domain, their "names" and a "matrix" with the
+    accuracy on each of them after every domain.
+    """
 
     run_id: str
     spec: dict[str, Any]
@@ -37,6 +41,7 @@ class Record:
     oracle_matrix: list[list[float]] | None = None
     oracle_metrics: dict[str, float | None] | None = None
     routing: list[float] | None = None
+    unseen: dict[str, Any] | None = None
     method: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
@@ -46,6 +51,8 @@ class Record:
         """The content of `record.json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del values["folder"]
+        if self.unseen is None:
+            del values["unseen"]  # only streams that have such test sets know the field
         return json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
     @classmethod
@@ -75,7 +82,9 @@ class Record:
 
     def predictions(self) -> dict[str, np.ndarray]:
         """Per-sample results: `labels` and `domains` of all test images, and for every step t
-        `classes_<t>` (and `routed_<t>`, `oracle_<t>` for routers) over the images seen by then."""
+        `classes_<t>` (and `routed_<t>`, `oracle_<t>` for routers) over the images seen by then.
+        For test sets of no domain likewise `unseen_labels`, `unseen_sets`, `unseen_classes_<t>`
+        and `unseen_routed_<t>`."""
         if self.folder is None:
             raise RecordError("this record has no folder to read predictions from")
         path = self.folder / PREDICTIONS_FILE

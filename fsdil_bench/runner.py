@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bases import base_origin, keep_base, take_base
 from .config import as_dict, resolve
-from .descriptors import MethodInfo, load_factory
+from .descriptors import BackboneInfo, MethodInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
 from .folder import RunFolder
 from .plugins import Registry, load_registry
@@ -52,6 +52,7 @@ class Job:
     stream: Stream
     backbone: Backbone
     registry: Registry
+    workers: int | None = None
 
     def build_method(self) -> Method:
         """The method, before it has learned anything."""
@@ -79,7 +80,9 @@ class Job:
         from .transforms import build_transform
 
         transform = build_transform(self.stream.transform, self.backbone.image)
-        return Pictures(self.stream, self.backbone, transform, cache_folder(), progress)
+        return Pictures(
+            self.stream, self.backbone, transform, cache_folder(), progress, workers=self.workers
+        )
 
 
 def run(
@@ -99,7 +102,8 @@ def run(
 
     `request` are the arguments of `prepare`: seed, backbone, config, data and so on. A run that is
     complete under `out` is not run again, a half-finished one goes on behind its last finished
-    domain; `fresh` starts over.
+    domain; `fresh` starts over. `reuse_base` takes over the base domain of a run that differs in
+    the number of shots alone, and leaves this run's for others.
     """
     progress = progress or Progress()
     job = prepare(method, scenario, registry=registry or load_registry(plugins), **request)
@@ -133,25 +137,36 @@ def prepare(
     names: str | Path | None = None,
     synonyms: str | Path | None = None,
     scenario_options: Mapping[str, Any] | None = None,
+    transform: str = "",
+    workers: int | None = None,
     device: str = "auto",
     precision: str = "auto",
 ) -> Job:
-    """Check a request and load what it needs; nothing is computed or written yet."""
+    """Check a request and load what it needs; nothing is computed or written yet.
+
+    `workers` threads decode and augment images (by default one per processor, up to a limit; 0 for
+    none); like the device, they are not part of what identifies the run.
+    """
     scenario_id = ScenarioId.parse(scenario)
     info = registry.method(method)
     scenario_info = registry.scenario(scenario_id.dataset)
-    backbone_info = registry.backbone(backbone or scenario_info.default_backbone)
+    backbone = backbone or scenario_info.default_backbone
+    backbone_info = registry.backbone(backbone)
     if info.needs_text and not backbone_info.has_text:
         raise RequestError(
             f"method '{method}' needs a text tower, backbone '{backbone_info.name}' has none",
             "Choose another with --backbone; `fsdil-bench list backbones` shows them.",
         )
+    if backbone_info.check is not None:
+        load_factory(backbone_info.check, f"backbone '{backbone_info.name}'")(backbone)
     stream = load_stream(
         scenario, seed=seed, data=data, order=order, base=base, base_limit=base_limit,
-        names=names, synonyms=synonyms, scenario_options=scenario_options, registry=registry,
+        names=names, synonyms=synonyms, scenario_options=scenario_options, transform=transform,
+        registry=registry,
     )  # fmt: skip
 
     # Only from here on is torch needed: most of what can be wrong with a request is said by now.
+    from .backbone import file_name
     from .device import choose
 
     method_class = _method_class(info)
@@ -164,15 +179,15 @@ def prepare(
         see=f"fsdil-bench list methods {method}",
     )
     place, precision = choose(device, precision)
-    model = load_factory(backbone_info.factory, f"backbone '{backbone_info.name}'")()
-    texts = f"texts-{model.name}-{model.weights_hash[:16]}-{precision}.sqlite"
-    model.place(place, precision, ArrayStore(cache_folder() / texts))
+    model = _backbone(backbone_info, backbone)
+    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
+    model.place(place, precision, ArrayStore(cache_folder() / texts), stream.class_names)
     spec = RunSpec(
         method=method,
         config=as_dict(settings),
         scenario=str(scenario_id),
         seed=seed,
-        backbone=backbone_info.name,
+        backbone=model.name,
         precision=precision,
         order=tuple(domain.name for domain in stream.domains),
         base_limit=base_limit,
@@ -183,7 +198,7 @@ def prepare(
         "scenario": code_version(scenario_info.factory),
     }
     identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
-    return Job(spec, identity, code, info, method_class, settings, stream, model, registry)
+    return Job(spec, identity, code, info, method_class, settings, stream, model, registry, workers)
 
 
 @contextmanager
@@ -240,6 +255,12 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         "labels": np.concatenate([domain.test.labels for domain in domains]).astype(np.int32),
         "domains": np.repeat(np.arange(len(tests)), tests).astype(np.int16),
     }
+    unseen = job.stream.unseen
+    if unseen:
+        sizes = [len(samples) for _, samples in unseen]
+        labels = np.concatenate([samples.labels for _, samples in unseen])
+        predictions["unseen_labels"] = labels.astype(np.int32)
+        predictions["unseen_sets"] = np.repeat(np.arange(len(sizes)), sizes).astype(np.int16)
     return Record(
         run_id=job.run_id,
         spec=job.spec.to_dict(),
@@ -257,6 +278,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
                 }
                 for domain in domains
             ],
+            **_unseen_sets(job.stream),
             **job.stream.notes,
         },
         method={
@@ -265,12 +287,16 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
             "exemplar_free": job.info.exemplar_free,
             "code": job.code,
             "weights": job.backbone.weights_hash,
-        },
+        }
+        | ({"backbone": job.backbone.notes} if job.backbone.notes else {}),
         matrix=outcome.matrix,
         metrics=scores(outcome.matrix, tests),
         oracle_matrix=outcome.oracle_matrix or None,
         oracle_metrics=scores(outcome.oracle_matrix, tests) if outcome.oracle_matrix else None,
         routing=outcome.routing or None,
+        unseen={"names": [name for name, _ in unseen], "matrix": outcome.unseen_matrix}
+        if unseen
+        else None,
         cost=total(outcome.costs)
         | {
             "per_domain": outcome.costs,
@@ -287,6 +313,30 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         predictions_sha256=file_sha256(folder.save_predictions(predictions)),
         folder=folder.path,
     )
+
+
+def _unseen_sets(stream: Stream) -> dict[str, Any]:
+    """The test sets of no domain, for the record of a stream that has such."""
+    described = [
+        {"name": name, "test": len(samples), "test_sha256": samples.digest()}
+        for name, samples in stream.unseen
+    ]
+    return {"unseen": described} if described else {}
+
+
+def _backbone(info: BackboneInfo, name: str) -> Backbone:
+    """The backbone `name`, described but not built."""
+    describe = load_factory(info.factory, f"backbone '{info.name}'")
+    try:
+        found: Backbone = describe(name) if info.pattern else describe()
+    except FsdilError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"backbone '{name}' cannot be loaded: {type(error).__name__}: {error}",
+            "--debug shows the traceback.",
+        ) from error
+    return found
 
 
 def _method_class(info: MethodInfo) -> Any:

@@ -21,6 +21,9 @@ from .errors import DataError, RequestError, unknown
 #: Loads one image by its sample id: RGB, uint8, (height, width, 3).
 Loader = Callable[[str], np.ndarray]
 
+#: The presets of `fsdil_bench.transforms`, named here because that module imports torch.
+TRANSFORMS = ("cddb", "clip", "core50", "domainnet")
+
 
 @dataclass(frozen=True)
 class ScenarioId:
@@ -68,7 +71,7 @@ class Samples:
     ids: tuple[str, ...]
     labels: np.ndarray
     load: Loader
-    keys: tuple[str, ...] = ()
+    keys: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int64))
@@ -111,6 +114,8 @@ class Stream:
 
     `transform` names the preset of `fsdil_bench.transforms` for its images. `keep_images` asks the
     harness to keep decoded images in the cache on disk: right for small or computed pictures.
+    `unseen` are named test sets of no domain, for instance recordings at another place: they are
+    predicted after every domain and reported beside the accuracy matrix.
     """
 
     name: str
@@ -120,6 +125,7 @@ class Stream:
     transform: str = "clip"
     keep_images: bool = False
     notes: Mapping[str, Any] = field(default_factory=dict)
+    unseen: tuple[tuple[str, Samples], ...] = ()
 
     def digest(self) -> str:
         """A hash of everything about the stream that can change a result."""
@@ -127,6 +133,8 @@ class Stream:
         parts += ["|".join(words) for words in self.synonyms]
         for domain in self.domains:
             parts += [domain.name, domain.train.digest(), domain.test.digest()]
+        for name, samples in self.unseen:
+            parts += [f"unseen {name}", samples.digest()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -160,13 +168,12 @@ def check_stream(stream: Stream, shots: int) -> None:
         raise DataError(
             f"{stream.name} has synonyms for {len(stream.synonyms)} of {classes} classes"
         )
+    check_transform(stream.transform)
+    _check_unseen(stream)
     for t, domain in enumerate(stream.domains):
         needed = shots if t else 1
         for part, samples, least in (("training", domain.train, needed), ("test", domain.test, 1)):
-            if len(samples) and not 0 <= samples.labels.min() <= samples.labels.max() < classes:
-                raise DataError(
-                    f"{stream.name}: domain '{domain.name}' has labels outside the classes"
-                )
+            _check_labels(stream, f"domain '{domain.name}'", samples)
             counts = np.bincount(samples.labels, minlength=classes)
             if counts.min() < least:
                 c = int(counts.argmin())
@@ -175,3 +182,28 @@ def check_stream(stream: Stream, shots: int) -> None:
                     f"'{stream.class_names[c]}', but {least} are needed",
                     "Add images, choose fewer shots, or leave the domain out with --order.",
                 )
+
+
+def check_transform(name: str) -> None:
+    """Refuse a preset of transforms that does not exist."""
+    if name not in TRANSFORMS:
+        error = unknown("transform", name, TRANSFORMS, "fsdil-bench run --help")
+        raise RequestError(error.message, f"There are: {', '.join(TRANSFORMS)}.")
+
+
+def _check_unseen(stream: Stream) -> None:
+    names = [name for name, _ in stream.unseen]
+    if len(set(names)) < len(names):
+        raise DataError(f"{stream.name} has two unseen test sets of one name")
+    for name, samples in stream.unseen:
+        if not len(samples):
+            raise DataError(
+                f"{stream.name}: unseen test set '{name}' has no image", "Check the data folder."
+            )
+        _check_labels(stream, f"unseen test set '{name}'", samples)
+
+
+def _check_labels(stream: Stream, what: str, samples: Samples) -> None:
+    labels = samples.labels
+    if len(labels) and not 0 <= labels.min() <= labels.max() < len(stream.class_names):
+        raise DataError(f"{stream.name}: {what} has labels outside the classes")

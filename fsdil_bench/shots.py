@@ -31,10 +31,11 @@ def draw_shots(stream: Stream, shots: int, seed: int, base_limit: int | None = N
 
 def _first_drawn(samples: Samples, limit: int, seed: int, place: str) -> Samples:
     chosen: list[int] = []
+    ids = np.array(samples.ids)
     for label in np.unique(samples.labels):
         members = np.flatnonzero(samples.labels == label)
         # By id, so that the draw does not depend on the order in which a loader lists files.
-        members = members[np.argsort(np.array(samples.ids)[members], kind="stable")]
+        members = members[np.argsort(ids[members], kind="stable")]
         order = numpy_generator(seed, "shots", place, int(label)).permutation(len(members))
         chosen += [int(i) for i in members[order[:limit]]]
     return samples.subset(chosen)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from .config import NoConfig, resolve
+from .data_folders import find_data
 from .descriptors import ScenarioInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
 from .plugins import Registry, load_registry
-from .scenario import ScenarioId, ScenarioRequest, Stream, arrange, check_stream
+from .scenario import ScenarioId, ScenarioRequest, Stream, arrange, check_stream, check_transform
 from .shots import draw_shots
 
 
@@ -26,9 +27,13 @@ def load_stream(
     names: str | Path | None = None,
     synonyms: str | Path | None = None,
     scenario_options: Mapping[str, Any] | None = None,
+    transform: str = "",
     registry: Registry | None = None,
 ) -> Stream:
-    """The stream of a scenario such as `drawn-1shot` under a seed, as every method learns it."""
+    """The stream of a scenario such as `drawn-1shot` under a seed, as every method learns it.
+
+    `transform` replaces the scenario's own preset of `fsdil_bench.transforms`.
+    """
     identity = ScenarioId.parse(scenario)
     info = (registry or load_registry()).scenario(identity.dataset)
     if identity.variant and identity.variant not in info.variants:
@@ -36,10 +41,8 @@ def load_stream(
         raise RequestError(
             f"scenario '{info.name}' has no variant '{identity.variant}'", f"It has: {offered}."
         )
-    if info.needs_data and data is None:
-        raise RequestError(
-            f"scenario '{info.name}' needs images", "Say where they are with --data FOLDER."
-        )
+    if info.needs_data:
+        data = find_data(info, data)
     request = ScenarioRequest(
         identity.variant,
         Path(data).expanduser() if data else None,
@@ -47,7 +50,10 @@ def load_stream(
         Path(synonyms) if synonyms else None,
         scenario_settings(info, scenario_options or {}),
     )
+    if transform:
+        check_transform(transform)  # before a large data set is looked through
     stream = arrange(_build(info, request), order, base)
+    stream = replace(stream, transform=transform or stream.transform)
     check_stream(stream, identity.shots)
     return draw_shots(stream, identity.shots, seed, base_limit)
 

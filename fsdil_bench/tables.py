@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .metrics import METRICS, mean_and_std
+from .metrics import METRICS, mean_and_std, unseen_accuracy
 from .record import Record
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -29,14 +29,25 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = ""
     return grid
 
 
-def matrix(values: Sequence[Sequence[float]], domains: Sequence[str], title: str) -> Table:
-    """A[t, i] with a row per learned domain, coloured from low (red) to high (green)."""
+def matrix(
+    values: Sequence[Sequence[float]],
+    domains: Sequence[str],
+    title: str,
+    unseen: dict[str, Any] | None = None,
+) -> Table:
+    """A[t, i] with a row per learned domain, coloured from low (red) to high (green).
+
+    `unseen` (see `Record`) adds the accuracies on test sets of no domain as columns.
+    """
+    unseen = unseen or {"names": [], "matrix": [[]] * len(values)}
     rows = []
     for t, row in enumerate(values):
         cells = [Text(f"{value:5.1f}", style=_shade(value)) for value in row[: t + 1]]
         cells += [Text("    ·", style="dim")] * (len(domains) - len(cells))
+        cells += [Text(f"{value:5.1f}", style=_shade(value)) for value in unseen["matrix"][t]]
         rows.append([domains[t], *cells])
-    return table(["after learning", *domains], rows, title)
+    others = [f"unseen: {name}" for name in unseen["names"]]
+    return table(["after learning", *domains, *others], rows, title)
 
 
 def metrics(record: Record) -> Table:
@@ -52,7 +63,9 @@ def summary(records: Sequence[Record]) -> RenderableType:
     if len(records) == 1:
         record = records[0]
         parts: list[RenderableType] = [
-            matrix(record.matrix, _domains(record), "accuracy (%) on every domain seen"),
+            matrix(
+                record.matrix, _domains(record), "accuracy (%) on every domain seen", record.unseen
+            ),
             metrics(record),
         ]
         if record.routing:
@@ -60,10 +73,16 @@ def summary(records: Sequence[Record]) -> RenderableType:
         if record.metrics["FA*"] is None:
             parts.append(Text("FA* is undefined for a single domain: nothing can be forgotten."))
         return Group(*parts)
-    rows = [[f"seed {r.spec['seed']}", *(score(r.metrics[n]) for n in METRICS)] for r in records]
-    spread = [mean_and_std([r.metrics[name] for r in records]) for name in METRICS]
+    columns = {name: [r.metrics[name] for r in records] for name in METRICS}
+    if any(r.unseen for r in records):
+        columns["unseen"] = [unseen_accuracy(r.unseen) for r in records]
+    rows = [
+        [f"seed {record.spec['seed']}", *(score(values[i]) for values in columns.values())]
+        for i, record in enumerate(records)
+    ]
+    spread = [mean_and_std(values) for values in columns.values()]
     cells = [score(m) + (f" ± {s:.2f}" if s is not None else "") for m, s in spread]
-    return table(["", *METRICS], [*rows, ["mean ± std", *cells]])
+    return table(["", *columns], [*rows, ["mean ± std", *cells]])
 
 
 def curves(record: Record) -> Table:

@@ -3,21 +3,26 @@ augmented view for training.
 
 Both give uint8 tensors of the tower's size, so that a cached view is small; `normalise` turns a
 batch of them into floats on the device. Random choices come from a seed given per picture, never
-from the global generator's history.
+from torch's global generator, so views can be made in any number of threads.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 from torchvision.transforms import InterpolationMode, v2
 
-from .errors import unknown
+from .scenario import check_transform
+
+Triple = tuple[float, float, float]
+Steps = tuple[list[Any], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,8 @@ class ImageSpec:
     """What an image tower was trained on: square size and channel statistics."""
 
     size: int
-    mean: tuple[float, float, float] = (0.48145466, 0.4578275, 0.40821073)
-    std: tuple[float, float, float] = (0.26862954, 0.26130258, 0.27577711)
+    mean: Triple = (0.48145466, 0.4578275, 0.40821073)
+    std: Triple = (0.26862954, 0.26130258, 0.27577711)
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,13 @@ class Transform:
 
     def augmented(self, image: np.ndarray, seed: int) -> torch.Tensor:
         """The random view number `seed` of the picture."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with _Randomness(seed):
             view: torch.Tensor = self.train_steps(_channels_first(image))
         return view
 
     def normalise(self, views: torch.Tensor, device: torch.device) -> torch.Tensor:
         """A batch of uint8 views as the floats the tower expects."""
-        mean = torch.tensor(self.spec.mean, device=device).view(1, 3, 1, 1)
-        std = torch.tensor(self.spec.std, device=device).view(1, 3, 1, 1)
+        mean, std = _per_channel(self.spec.mean, device), _per_channel(self.spec.std, device)
         return (views.to(device, non_blocking=True).float() / 255.0 - mean) / std
 
     def describe(self) -> dict[str, Any]:
@@ -74,23 +77,100 @@ class Transform:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _clip(size: int) -> tuple[list[Any], list[Any]]:
-    cubic = {"interpolation": InterpolationMode.BICUBIC, "antialias": True}
-    plain = [v2.Resize(size, **cubic), v2.CenterCrop(size)]
-    train = [v2.RandomResizedCrop(size, scale=(0.7, 1.0), **cubic), v2.RandomHorizontalFlip()]
+@dataclass(frozen=True)
+class Preset:
+    """The steps of the plain and the augmented view for a size of image, and channel statistics
+    where they are not the tower's own."""
+
+    steps: Callable[[int], Steps]
+    mean: Triple | None = None
+    std: Triple | None = None
+
+
+_CUBIC = {"interpolation": InterpolationMode.BICUBIC, "antialias": True}
+_LINEAR = {"interpolation": InterpolationMode.BILINEAR, "antialias": True}
+_MOST = (0.7, 1.0)  # of the picture's area; torchvision's own range starts at 0.08
+_IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+
+
+def _clip(size: int) -> Steps:
+    plain = [v2.Resize(size, **_CUBIC), v2.CenterCrop(size)]
+    train = [v2.RandomResizedCrop(size, scale=_MOST, **_CUBIC), v2.RandomHorizontalFlip()]
     return plain, train
 
 
-#: Presets by name: a function of the image size giving the steps of the two views.
-PRESETS: dict[str, Callable[[int], tuple[list[Any], list[Any]]]] = {"clip": _clip}
+def _core50(size: int) -> Steps:
+    plain = [v2.Resize(_with_margin(size), **_LINEAR), v2.CenterCrop(size)]
+    train = [v2.RandomResizedCrop(size, **_LINEAR), v2.RandomHorizontalFlip()]
+    return plain, train
+
+
+def _cddb(size: int) -> Steps:
+    plain = [v2.Resize(_with_margin(size), **_CUBIC), v2.CenterCrop(size)]
+    train = [
+        v2.RandomResizedCrop(size, **_CUBIC),
+        v2.RandomHorizontalFlip(),
+        v2.ColorJitter(brightness=63 / 255),
+    ]
+    return plain, train
+
+
+def _domainnet(size: int) -> Steps:
+    plain = [v2.Resize((size, size), **_CUBIC)]  # the whole picture, its proportions changed
+    train = [
+        v2.RandomResizedCrop(size, scale=_MOST, **_CUBIC),
+        v2.RandomHorizontalFlip(),
+        v2.RandomGrayscale(0.1),
+    ]
+    return plain, train
+
+
+def _with_margin(size: int) -> int:
+    """The length of the short side before the middle is cut out: 256 for 224."""
+    return round(size * 256 / 224)
+
+
+#: Presets by name: CLIP's own, and those of the CVLC paper for its three data sets.
+PRESETS: dict[str, Preset] = {
+    "cddb": Preset(_cddb, **_IMAGENET),
+    "clip": Preset(_clip),
+    "core50": Preset(_core50, **_IMAGENET),
+    "domainnet": Preset(_domainnet, **_IMAGENET),
+}
 
 
 def build_transform(preset: str, spec: ImageSpec) -> Transform:
     """The preset's two views for a tower that takes images of `spec`."""
-    if preset not in PRESETS:
-        raise unknown("transform preset", preset, PRESETS, "fsdil-bench run --help")
-    plain, train = PRESETS[preset](spec.size)
+    check_transform(preset)
+    chosen = PRESETS[preset]
+    plain, train = chosen.steps(spec.size)
+    spec = replace(spec, mean=chosen.mean or spec.mean, std=chosen.std or spec.std)
     return Transform(preset, spec, v2.Compose(plain), v2.Compose(train))
+
+
+class _Randomness(TorchFunctionMode):
+    """Inside, this thread's random numbers come from a generator of the given seed.
+
+    torchvision draws from torch's global generator, which all threads share: seeding it would
+    disturb the others, above all a method that trains meanwhile. The numbers are those that the
+    global generator gives under the same seed.
+    """
+
+    _DRAWS = (torch.rand, torch.randint, torch.randperm, torch.Tensor.uniform_)
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        del types
+        own = {"generator": self._generator} if func in self._DRAWS else {}
+        return func(*args, **(kwargs or {}), **own)
+
+
+@cache
+def _per_channel(values: Triple, device: torch.device) -> torch.Tensor:
+    return torch.tensor(values, device=device).view(1, 3, 1, 1)
 
 
 def _channels_first(image: np.ndarray) -> torch.Tensor:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import tee
 
 import numpy as np
 import torch
 
 from .errors import PluginError
-from .pictures import Pictures
+from .pictures import Draw, Pictures
 from .progress import Progress
 from .scenario import Samples
 from .seeds import derive, numpy_generator
@@ -105,7 +106,8 @@ class TrainDomain:
         batch_size = min(batch_size, len(samples))
         per_epoch = len(samples) // batch_size if drop_last else -(-len(samples) // batch_size)
         total = steps if steps is not None else epochs * per_epoch
-        with self._progress.phase(f"domain {self.index + 1}: training", total):
+
+        def draws() -> Iterator[Draw]:
             for step in range(total):
                 epoch, place = divmod(step, per_epoch)
                 if place == 0:
@@ -114,7 +116,14 @@ class TrainDomain:
                         order.permutation(len(samples)) if shuffle else np.arange(len(samples))
                     )
                 positions = permuted[place * batch_size : (place + 1) * batch_size]
-                yield self._batch(positions, (call, epoch) if augment else None)
+                seed = (*self._seed, "augment", self.index, call, epoch)
+                yield positions, [derive(*seed, int(p)) for p in positions] if augment else None
+
+        now, ahead = tee(draws())  # views are made some batches before they are handed out
+        views = self._pictures.batches(samples, ahead)
+        with self._progress.phase(f"domain {self.index + 1}: training", total):
+            for (positions, _), pixels in zip(now, views, strict=True):
+                yield self._batch(np.asarray(positions), pixels)
                 self._progress.advance()
 
     def close(self) -> None:
@@ -123,21 +132,17 @@ class TrainDomain:
         for domain in self._earlier or ():
             domain.close()
 
-    def _batch(self, positions: np.ndarray, draw: tuple[int, int] | None) -> TrainBatch:
-        chosen = self._of_now().subset(positions)
-        if draw is None:
-            views = self._pictures.plain(chosen)
-        else:
-            seeds = [derive(*self._seed, "augment", self.index, *draw, int(p)) for p in positions]
-            views = self._pictures.augmented(chosen, seeds)
+    def _batch(self, positions: np.ndarray, views: torch.Tensor) -> TrainBatch:
+        labels = self._of_now().labels[positions]
         self._pictures.meter.count("learn", len(positions))
-        device = self._pictures.backbone.device
-        labels = torch.from_numpy(chosen.labels).to(device)
-        return TrainBatch(self._normalised(views), labels, torch.from_numpy(positions))
+        return TrainBatch(
+            self._normalised(views),
+            self._pictures.to_device(torch.from_numpy(labels)),
+            torch.from_numpy(positions),
+        )
 
     def _normalised(self, views: torch.Tensor) -> torch.Tensor:
-        device = self._pictures.backbone.device
-        return self._pictures.transform.normalise(views, device)
+        return self._pictures.transform.normalise(views, self._pictures.backbone.device)
 
     def _of_now(self) -> Samples:
         if not self._open:

@@ -10,15 +10,8 @@ images, the same for every run, is the test set.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from PIL import Image
 
 from fsdil_bench import (
     DataError,
@@ -27,12 +20,14 @@ from fsdil_bench import (
     ScenarioInfo,
     ScenarioRequest,
     Stream,
+    file_samples,
     hookimpl,
+    is_image_name,
     knob,
     numpy_generator,
 )
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm"}
+from .names import read_names, read_synonyms
 
 
 @hookimpl
@@ -64,12 +59,12 @@ def build(request: ScenarioRequest) -> Stream:
     assert root is not None
     domains = _folders(root, "domain")
     classes = sorted({folder.name for domain in domains for folder in _folders(domain, "class")})
-    names = _read_mapping(request.names, classes)
-    synonyms = _read_mapping(request.synonyms, classes)
     return Stream(
         name="folder",
-        class_names=tuple(str(names.get(c, c.replace("_", " "))) for c in classes),
-        synonyms=tuple(tuple(synonyms[c]) for c in classes) if synonyms else (),
+        class_names=read_names(request.names, classes)
+        if request.names
+        else tuple(c.replace("_", " ") for c in classes),
+        synonyms=read_synonyms(request.synonyms, classes) if request.synonyms else (),
         domains=tuple(_domain(d, root, classes, request.options.test_fraction) for d in domains),
     )
 
@@ -94,22 +89,8 @@ def _domain(folder: Path, root: Path, classes: list[str], test_fraction: float) 
 
 
 def _samples(files: list[tuple[Path, int]], root: Path) -> Samples:
-    stats = [path.stat() for path, _ in files]
-    ids = tuple(path.relative_to(root).as_posix() for path, _ in files)
-    keys = tuple(
-        f"{root.resolve()}/{i} {s.st_size} {s.st_mtime_ns}" for i, s in zip(ids, stats, strict=True)
-    )
-    return Samples(ids, np.array([label for _, label in files]), partial(read_image, root), keys)
-
-
-def read_image(root: Path, sample_id: str) -> np.ndarray:
-    """An image file as RGB; transparent parts become white."""
-    with Image.open(root / sample_id) as file:
-        image: Image.Image = file
-        if image.mode in ("RGBA", "LA", "P"):
-            image = image.convert("RGBA")
-            image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-        return np.asarray(image.convert("RGB"))
+    paths = [path.relative_to(root).as_posix() for path, _ in files]
+    return file_samples(root, paths, [label for _, label in files])
 
 
 def _folders(parent: Path, kind: str) -> list[Path]:
@@ -128,23 +109,4 @@ def _folders(parent: Path, kind: str) -> list[Path]:
 def _images(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted(p for p in _walk(folder) if p.suffix.lower() in SUFFIXES)
-
-
-def _walk(folder: Path) -> Iterable[Path]:
-    return (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
-
-
-def _read_mapping(path: Path | None, classes: list[str]) -> dict[str, Any]:
-    """A JSON object with an entry for every class folder."""
-    if path is None:
-        return {}
-    try:
-        mapping = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"'{path}' cannot be read: {error}", "It must be a JSON object.") from None
-    known: dict[str, Any] = mapping if isinstance(mapping, dict) else {}
-    missing = ", ".join([name for name in classes if name not in known][:5])
-    if missing:
-        raise DataError(f"'{path}' lacks the classes {missing}", "Name every class folder.")
-    return known
+    return sorted(p for p in folder.rglob("*") if p.is_file() and is_image_name(p.name))

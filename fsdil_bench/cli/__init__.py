@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import FsdilError
+from .data import data
 from .listing import listing
 from .results import leaderboard, show
 from .run import run
@@ -65,5 +66,5 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, listing, show, leaderboard):
+for command in (run, listing, data, show, leaderboard):
     cli.add_command(command)

@@ -79,8 +79,9 @@ def list_backbones(as_json: bool, plugins: Sequence[str]) -> None:
     registry = open_registry(plugins)
     rows = [
         {
-            "backbone": info.name,
+            "backbone": info.pattern or info.name,
             "summary": info.summary,
+            "example": info.example,
             "text tower": "yes" if info.has_text else "no",
             "plugin": registry.sources[f"backbone {info.name}"],
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import RequestError
+from ..scenario import TRANSFORMS
 from .common import console, debug_option, open_registry, plugin_option
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-1shot.")
 @click.option("--seed", type=int, help="Seed of everything random in the run.  [default: 0]")
 @click.option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
-@click.option("--backbone", "-b", default="", help="Default: the one of the scenario.")
+@click.option("--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A method's option.")
 @click.option(
     "--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -45,6 +46,15 @@ if TYPE_CHECKING:
 @click.option(
     "--scenario-set", "scenario_settings", multiple=True, metavar="KEY=VALUE",
     help="A scenario's option.",
+)  # fmt: skip
+@click.option(
+    "--transform", default="", metavar="NAME",
+    help=f"How images are cut, augmented and normalised: {', '.join(TRANSFORMS)}."
+    "  [default: the scenario's own]",
+)  # fmt: skip
+@click.option(
+    "--workers", type=click.IntRange(0),
+    help="Threads that decode and augment images; 0 for none.  [default: one per processor]",
 )  # fmt: skip
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ...")
 @click.option("--precision", default="auto", show_default=True, help="auto, fp32 or bf16 (CUDA).")

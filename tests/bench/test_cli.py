@@ -237,3 +237,15 @@ def test_module_and_script_are_the_same():
     ]
     assert outputs[0].stdout == outputs[1].stdout
     assert "zero-shot" in outputs[0].stdout
+
+
+def test_another_transform_and_number_of_workers(call):
+    code, out, err = call(*toy("--transform", "core50", "--workers", "0", "--json", "-q"))
+    assert code == 0, err
+    assert json.loads(out)[0]["scenario"]["transform"]["preset"] == "core50"
+    code, _, err = call(*toy("--transform", "cor50"))
+    assert code == 2
+    assert "unknown transform 'cor50'" in err
+    assert "cddb, clip, core50, domainnet" in err
+    assert call(*toy("--workers", "-1"))[0] == 2
+    assert "cddb, clip, core50, domainnet" in " ".join(call("run", "--help")[1].split())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fsdil_scenarios.folder import Options, build, read_image
+from fsdil_scenarios.folder import Options, build
 from PIL import Image
 
 from fsdil_bench import DataError, ScenarioRequest, load_stream
@@ -70,11 +70,3 @@ def test_a_changed_file_has_another_key(tree):
     assert before.ids == after.ids
     assert before.keys[0] != after.keys[0]
     assert before.keys[1:] == after.keys[1:]
-
-
-def test_images_are_rgb_and_transparency_is_white(tmp_path):
-    Image.new("RGBA", (2, 2), (0, 0, 0, 0)).save(tmp_path / "a.png")
-    Image.new("L", (2, 2), 7).save(tmp_path / "b.png")
-    assert (read_image(tmp_path, "a.png") == 255).all()
-    assert (read_image(tmp_path, "b.png") == 7).all()
-    assert read_image(tmp_path, "b.png").shape == (2, 2, 3)

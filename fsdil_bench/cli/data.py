@@ -1,0 +1,251 @@
+"""`fsdil-bench data`: where images are, how to get them, whether they are complete."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..data_folders import DataSet, data_root, data_set, get_command, named_data_set
+from ..errors import FsdilError, PluginError
+from ..plugins import Registry
+from .common import console, debug_option, open_registry, plugin_option
+
+if TYPE_CHECKING:
+    from ..data_sets import Inventory
+    from ..progress import Progress
+
+
+class StoppedError(FsdilError):
+    """Ctrl-C, with what can be said about going on."""
+
+    exit_code = 130
+
+
+@click.group(
+    epilog="Examples:\n\n"
+    "\b\n"
+    "  fsdil-bench data list\n"
+    "  fsdil-bench data get core50 --dry-run\n"
+    "  fsdil-bench data get core50\n"
+    "\n"
+    "Nothing is ever downloaded but by `data get`. Images are kept in $FSDIL_DATA/<data set>, or\n"
+    "in the user's data folder where FSDIL_DATA is not set."
+)
+def data() -> None:
+    """Get, verify and find the images of data sets."""
+
+
+def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--data`, which means the same as for a run."""
+    return click.option(
+        "--data", "folder", type=click.Path(path_type=Path), metavar="FOLDER",
+        help="The data set's own folder.  [default: $FSDIL_DATA/<data set>]",
+    )(command)  # fmt: skip
+
+
+@data.command("list", epilog="Example:  fsdil-bench data list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@plugin_option
+@debug_option
+def list_data(as_json: bool, plugins: Sequence[str]) -> None:
+    """List data sets: size, licence, how to get them, and what is here."""
+    rows = [
+        {
+            "data set": found.name,
+            "size": found.size,
+            "licence": found.source.license,
+            "how": _how(found),
+            "folder": found.path.name,
+            "here": found.state(),
+            "path": str(found.path),
+            "homepage": found.source.homepage,
+        }
+        for found in _all_data_sets(open_registry(plugins))
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return
+    from ..tables import table
+
+    columns = ["data set", "size", "licence", "how", "folder", "here"]
+    console().print(table(columns, [[row[name] for name in columns] for row in rows]))
+    click.echo(f"folders are below {data_root()}")
+
+
+@data.command(
+    "get",
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench data get core50\n"
+    "  fsdil-bench data get core50 --data /scratch/core50\n"
+    "\n"
+    "The same command again goes on where a killed one stopped and fetches nothing twice.",
+)
+@click.argument("name")
+@data_option
+@click.option("--dry-run", is_flag=True, help="Only show what would be fetched, and where to.")
+@click.option("--fresh", is_flag=True, help="Fetch again what is already there.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@plugin_option
+@debug_option
+def get_data(
+    name: str, folder: Path | None, dry_run: bool, fresh: bool, quiet: bool, plugins: Sequence[str]
+) -> None:
+    """Download and verify a data set.
+
+    Licence, size and place are shown first. For a data set without a plain download, the steps to
+    take by hand are shown; the exit code is 0 once it is complete.
+    """
+    found = named_data_set(open_registry(plugins), name, folder)
+    _introduce(found)
+    if dry_run:
+        _show_plan(found, fresh=fresh)
+        return
+    try:
+        inventory = _obtain(found, _progress(quiet), fresh=fresh)
+    except KeyboardInterrupt:
+        raise StoppedError("interrupted; the same command goes on where it stopped") from None
+    if inventory.problems and found.source.manual:
+        _show_steps(found)
+    again = f"{get_command(found, given=folder is not None)} --fresh"
+    _report(found, inventory, f"`{again}` downloads it again." if found.source.downloads else "")
+
+
+@data.command("verify", epilog="Example:  fsdil-bench data verify core50")
+@click.argument("name")
+@data_option
+@plugin_option
+@debug_option
+def verify_data(name: str, folder: Path | None, plugins: Sequence[str]) -> None:
+    """Look whether a data set is complete.
+
+    Every problem is listed; the exit code is 1 where there are any.
+    """
+    from ..data_sets import verify
+
+    found = named_data_set(open_registry(plugins), name, folder)
+    command = get_command(found, given=folder is not None)
+    _report(found, verify(found), f"`{command}` {_gives(found)}.")
+
+
+@data.command("path", epilog="Example:  ls $(fsdil-bench data path core50)")
+@click.argument("name")
+@data_option
+@plugin_option
+@debug_option
+def data_path(name: str, folder: Path | None, plugins: Sequence[str]) -> None:
+    """Print a data set's folder.
+
+    The exit code is 1 where its images are not there.
+    """
+    found = named_data_set(open_registry(plugins), name, folder)
+    click.echo(found.path)
+    state = found.state()
+    if state != "present":
+        command = get_command(found, given=folder is not None)
+        raise FsdilError(f"data set '{name}' is {state}", f"`{command}` {_gives(found)}.")
+
+
+def _all_data_sets(registry: Registry) -> Iterator[DataSet]:
+    for info in registry.scenarios.values():
+        try:
+            if info.source:
+                yield data_set(info)
+        except PluginError as error:
+            click.secho(f"warning: {error.message}", fg="yellow", err=True)
+
+
+def _obtain(found: DataSet, progress: Progress, *, fresh: bool) -> Inventory:
+    """Download what can be downloaded, unless the data set is complete already."""
+    from ..data_sets import get, settle, verify
+
+    inventory = verify(found)
+    if not inventory.problems and not fresh:
+        settle(found)
+        progress.say("complete already, nothing to download")
+        return inventory
+    if not found.source.downloads:
+        return inventory
+    get(found, progress, fresh=fresh)
+    progress.say(f"verifying {found.path}")
+    return verify(found)
+
+
+def _introduce(found: DataSet) -> None:
+    """What a user should know before anything is fetched."""
+    click.echo(f"{found.name}: {found.summary}")
+    facts = {
+        "size": found.size or "unknown",
+        "licence": found.source.license,
+        "homepage": found.source.homepage,
+        "folder": str(found.path),
+    }
+    for fact, value in facts.items():
+        click.echo(f"  {fact:<9} {value}")
+
+
+def _show_plan(found: DataSet, *, fresh: bool) -> None:
+    """What `get` would do; like it, this takes a complete data set as it is."""
+    from rich.filesize import decimal
+
+    from ..data_sets import verify
+
+    if not fresh and not verify(found).problems:
+        click.echo("complete already, nothing to download")
+        return
+    for download in found.source.downloads if fresh else found.pending():
+        size = f" ({decimal(download.size)})" if download.size else ""
+        click.echo(f"would fetch {download.url}{size}\n  to {found.path / download.path}")
+        if download.unpack is not None:
+            click.echo(f"  and unpack it into {found.path / download.unpack}")
+    if found.source.manual:
+        _show_steps(found)
+
+
+def _show_steps(found: DataSet) -> None:
+    click.echo("\nSteps to take by hand:")
+    for number, step in enumerate(found.source.manual, 1):
+        click.echo(f"  {number}. {step}")
+    click.echo(f"Put the files into {found.path} so that it looks like this:")
+    for line in found.source.layout:
+        click.echo(f"  {line}")
+    click.echo(f"Then check them: fsdil-bench data verify {found.name}\n")
+
+
+def _report(found: DataSet, inventory: Inventory, remedy: str) -> None:
+    """The result of `verify`; problems end the command with exit code 1."""
+    if not inventory.problems:
+        click.echo(f"{found.name}: OK, {inventory} in {found.path}")
+        return
+    for problem in inventory.problems:
+        click.echo(f"  {problem}")
+    count = len(inventory.problems)
+    raise FsdilError(
+        f"data set '{found.name}' is not complete: {count} problem{'s' if count > 1 else ''}",
+        remedy,
+    )
+
+
+def _progress(quiet: bool) -> Progress:
+    from rich.console import Console
+
+    from ..progress import Progress
+    from .transfer_progress import TransferBars, TransferLines
+
+    if quiet:
+        return Progress()
+    terminal = Console(stderr=True)
+    return TransferBars(terminal) if terminal.is_terminal else TransferLines()
+
+
+def _gives(found: DataSet) -> str:
+    return "downloads it" if found.source.downloads else "shows the steps to get it"
+
+
+def _how(found: DataSet) -> str:
+    if not found.source.downloads:
+        return "by hand"
+    return "download, then by hand" if found.source.manual else "download"

@@ -1,0 +1,34 @@
+"""Hashes of weights: what a run's identity knows of them, whatever their files are called."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..store import ArrayStore, cache_folder
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's content, computed again only if its size or time has changed."""
+    facts = path.stat()
+    key = f"{path.resolve()}|{facts.st_size}|{facts.st_mtime_ns}"
+    store = ArrayStore(cache_folder() / "file-hashes.sqlite")
+    known = store.get([key]).get(key)
+    if known is None:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+        known = np.frombuffer(digest, np.uint8)
+        store.put({key: known})
+    store.close()
+    return known.tobytes().hex()
+
+
+def combined(*parts: Any) -> str:
+    """One hash for several parts (JSON types); that of a single part is the part itself."""
+    if len(parts) == 1:
+        return str(parts[0])
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,167 @@
+"""Images in files: finding, naming and reading them, for scenarios that read folders.
+
+Half a million files must not hold up the start of a run. Whether files are there is told by one
+listing per folder, and once all were there, by the times of the folders: a file that comes or goes
+changes them. The size and time of a file, which tell the caches its content, are looked up at once
+in small sets and in large ones only when an image is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from .errors import DataError
+from .folder import write_atomically
+from .scenario import Samples
+from .store import cache_folder
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm")
+
+_AT_ONCE = 10_000  # files whose size and time are looked up when a stream is built: about 50 ms
+
+_SETTLED = 2_000_000_000  # ns after which another change of a folder gets another time
+
+# The first bytes of JPEG, PNG, BMP, GIF, TIFF (in both byte orders), PPM and WebP files.
+_SIGNATURES = (
+    b"\xff\xd8\xff", b"\x89PNG", b"BM", b"GIF8", b"II*\0", b"MM\0*", b"P6", b"P3", b"RIFF",
+)  # fmt: skip
+
+
+def read_image(root: Path, sample_id: str) -> np.ndarray:
+    """An image file as RGB, uint8 (height, width, 3); transparent parts become white."""
+    import PIL.Image
+
+    with PIL.Image.open(root / sample_id) as file:
+        image: Image = file
+        if image.mode in ("RGBA", "LA", "P"):
+            image = image.convert("RGBA")
+            image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
+        return np.asarray(image.convert("RGB"))
+
+
+def is_image_name(name: str) -> bool:
+    """Whether a file of this name is an image that counts; hidden files do not."""
+    return name.lower().endswith(_SUFFIXES) and not name.startswith(".")
+
+
+def image_names(folder: str | Path) -> list[str]:
+    """The names of the images that lie directly in a folder, sorted; none where there is none."""
+    return sorted(name for name in _names(folder) if is_image_name(name))
+
+
+def missing_files(root: str | Path, paths: Iterable[str]) -> list[str]:
+    """Those of `paths` (below `root`) that are not there, told by one listing per folder.
+
+    That all are there is remembered until one of their folders changes.
+    """
+    wanted = list(paths)
+    folders = sorted({path.rpartition("/")[0] for path in wanted})
+    question = hashlib.sha256("\n".join([str(root), *wanted]).encode()).hexdigest()[:32]
+    note = cache_folder() / "complete" / question
+    times = _folder_times(root, folders)
+    with suppress(OSError):
+        if times and note.read_text(encoding="utf-8") == times:
+            return []
+    there: set[str] = set()
+    for folder in folders:
+        there.update(f"{folder}/{name}" for name in _names(f"{root}/{folder}"))
+    absent = [path for path in wanted if path not in there]
+    if times and not absent:
+        with suppress(OSError):  # a cache that cannot be written costs a listing next time
+            note.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(note, times)
+    return absent
+
+
+def _folder_times(root: str | Path, folders: Sequence[str]) -> str:
+    """When each folder changed last; nothing if one is missing or changed this very moment."""
+    try:
+        times = [os.stat(f"{root}/{folder}").st_mtime_ns for folder in folders]  # noqa: PTH116
+    except OSError:
+        return ""
+    just_now = time.time_ns() - _SETTLED
+    return "" if max(times, default=0) > just_now else " ".join(map(str, times))
+
+
+def starts_like_an_image(path: str | Path) -> bool:
+    """Whether the first bytes of a file are those of an image; nothing is decoded."""
+    with open(path, "rb") as file:  # noqa: PTH123 - called for many thousand files
+        return file.read(8).startswith(_SIGNATURES)
+
+
+def file_samples(
+    root: Path, paths: Sequence[str], labels: Sequence[int] | np.ndarray, prefix: str = ""
+) -> Samples:
+    """The images at `paths` below `root` as samples whose ids are `prefix` and path.
+
+    Their keys hold each file's size and time. An empty file is an error.
+    """
+    keys: Sequence[str] = FileKeys(root, paths)
+    if len(paths) <= _AT_ONCE:
+        keys = tuple(keys)
+    ids = tuple(prefix + path for path in paths) if prefix else tuple(paths)
+    return Samples(ids, np.asarray(labels, np.int64), partial(_read, root, prefix), keys)
+
+
+class FileKeys(Sequence[str]):
+    """The cache keys of files, each made when it is first asked for and then kept."""
+
+    def __init__(self, root: Path, paths: Sequence[str]) -> None:
+        self._root = str(root.resolve())
+        self._paths = paths
+        self._known: list[str | None] = [None] * len(paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        key = self._known[place]
+        if key is None:
+            key = self._known[place] = self._made(self._paths[place])
+        return key
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[i] for i in range(len(self)))
+
+    def _made(self, path: str) -> str:
+        place = f"{self._root}/{path}"
+        try:
+            state = os.stat(place)  # noqa: PTH116 - called for many thousand files
+        except OSError as error:
+            raise DataError(
+                f"image '{place}' is gone: {error.strerror}", "Put the file back and run again."
+            ) from None
+        if not state.st_size:
+            raise DataError(
+                f"image '{place}' is empty", "Download or unpack it again: it was cut short."
+            )
+        return f"{place} {state.st_size} {state.st_mtime_ns}"
+
+
+def _read(root: Path, prefix: str, sample_id: str) -> np.ndarray:
+    return read_image(root, sample_id.removeprefix(prefix))
+
+
+def _names(folder: str | Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - half a million Path objects take seconds
+    except (FileNotFoundError, NotADirectoryError):
+        return []

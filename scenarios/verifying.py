@@ -1,0 +1,77 @@
+"""What `fsdil-bench data verify` finds wrong with the files of a published data set.
+
+Every folder is listed once. All sizes are looked at, and of a few files per folder the first bytes.
+No image is decoded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+from fsdil_bench import is_image_name, starts_like_an_image
+
+_OPENED = 3  # files of each folder whose first bytes are read
+_SHOWN = 10  # lines of one kind; the rest is counted
+
+
+class Findings:
+    """The problems of a data set, by kind, in the order in which the kinds were met."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._by_kind: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, kind: str, line: str) -> None:
+        """Note a problem; many of one kind are shortened in the end."""
+        self._by_kind[kind].append(line)
+
+    def lines(self) -> list[str]:
+        """One line per problem, the first few of each kind."""
+        shown: list[str] = []
+        for kind, lines in self._by_kind.items():
+            shown += lines[:_SHOWN]
+            if len(lines) > _SHOWN:
+                shown.append(f"... and {len(lines) - _SHOWN} more: {kind}")
+        return shown
+
+    def compare(self, place: str, found: int, published: int) -> None:
+        """Note a number of images that is not the published one."""
+        if found != published:
+            self.add("other counts", f"{place}: {found} images, {published} are published")
+
+    def images(self, place: str) -> list[str]:
+        """The names of the images in a folder below the root; what is wrong there is noted."""
+        folder = self.root / place
+        if not folder.is_dir():
+            self.add("missing folders", f"{place}: no such folder")
+            return []
+        names, empty, others = [], [], []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not is_image_name(entry.name):
+                    if not entry.name.startswith("."):
+                        others.append(entry.name)
+                    continue
+                names.append(entry.name)
+                if not entry.stat().st_size:
+                    empty.append(entry.name)
+        names.sort()
+        sample = [n for n in names[:: max(1, len(names) // _OPENED)][:_OPENED] if n not in empty]
+        strange = [name for name in sample if not starts_like_an_image(folder / name)]
+        self._note("empty files", place, empty)
+        self._note("files that are no images", place, strange)
+        self._note("unexpected entries", place, others)
+        return names
+
+    def only(self, place: str, expected: set[str]) -> None:
+        """Note folders below `place` that the data set does not have."""
+        folder = self.root / place
+        if folder.is_dir():
+            found = {p.name for p in folder.iterdir() if p.is_dir() and p.name[0] != "."}
+            self._note("unexpected folders", place, sorted(found - expected))
+
+    def _note(self, kind: str, place: str, names: list[str]) -> None:
+        if names:
+            self.add(kind, f"{place}: {kind}: {len(names)}, for instance {min(names)}")

@@ -1,0 +1,132 @@
+"""Backbones by name, families of them, and texts that were embedded elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import toy_plugin
+from click.testing import CliRunner
+
+import fsdil_bench
+from fsdil_bench import Backbone, BackboneInfo, ImageSpec, KnownTexts
+from fsdil_bench.backbone import file_name
+from fsdil_bench.cli import cli
+from fsdil_bench.errors import PluginError, RequestError
+from fsdil_bench.plugins import load_registry
+
+FAMILY = """
+from fsdil_bench import BackboneInfo, hookimpl
+import toy_plugin
+
+def build(name):
+    if name == "toy#broken":
+        raise OSError("disk on fire")
+    backbone = toy_plugin.build_backbone()
+    backbone.name = name.upper()
+    return backbone
+
+def check(name):
+    from fsdil_bench import RequestError
+    if name == "toy#0":
+        raise RequestError("there is no toy#0", "Begin with 1.")
+
+@hookimpl
+def fsdil_backbones():
+    return [BackboneInfo("toys", "toys", build, pattern="toy#<n>", example="toy#1", check=check)]
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a toy method with the family's plugin."""
+    (tmp_path / "families.py").write_text(FAMILY)
+    plugins = [toy_plugin.__file__, tmp_path / "families.py"]
+
+    def run_it(**options):
+        return fsdil_bench.run("toy-means", "toy-1shot", plugins=plugins, out=tmp_path, **options)
+
+    return run_it
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("<MODEL>:<weights>", "ViT-B-16:openai", True),
+        ("<MODEL>:<weights>", "m:/a/b:c", True),
+        ("<MODEL>:<weights>", "m:", False),
+        ("<MODEL>:<weights>", ":w", False),
+        ("<MODEL>:<weights>", "tiny-clip", False),
+        ("toy#<n>", "toy#1", True),
+        ("toy#<n>", "joy#1", False),
+        ("a.b<n>", "axb1", False),
+        ("", "the-name", True),
+        ("", "another", False),
+    ],
+)
+def test_what_a_family_covers(pattern, name, fits):
+    assert BackboneInfo("the-name", "", "m:f", pattern=pattern).covers(name) is fits
+
+
+def test_a_plain_name_comes_before_families():
+    registry = load_registry()
+    assert registry.backbone("tiny-clip").name == "tiny-clip"
+    assert registry.backbone("ViT-B-16-quickgelu:openai").name == "open-clip"
+
+
+@pytest.mark.parametrize("name", ["tinyclip", "open-clip", "ViT-B-16", ""])
+def test_an_unknown_backbone_shows_what_there_is(name):
+    with pytest.raises(RequestError) as caught:
+        load_registry().backbone(name)
+    for text in (f"'{name}'", "tiny-clip", "<MODEL>:<weights>", "ViT-B-16-quickgelu:openai"):
+        assert text in str(caught.value)
+
+
+def test_a_run_records_the_name_that_the_backbone_gives_itself(run):
+    record = run(backbone="toy#1")
+    assert record.spec["backbone"] == "TOY#1"
+    plain = run(backbone="toy-clip")
+    assert plain.spec["backbone"] == "toy-clip"
+    assert "backbone" not in plain.method
+    assert plain.predictions_sha256 == record.predictions_sha256
+
+
+def test_a_family_checks_names_before_anything_else(run):
+    with pytest.raises(RequestError, match="Begin with 1"):
+        run(backbone="toy#0", order=["no such domain"])
+
+
+def test_a_backbone_that_cannot_be_loaded_is_named(run):
+    with pytest.raises(PluginError, match="'toy#broken' cannot be loaded: OSError: disk on fire"):
+        run(backbone="toy#broken")
+
+
+def test_listing_shows_the_form_of_a_family_and_an_example():
+    rows = json.loads(CliRunner().invoke(cli, ["list", "backbones", "--json"]).stdout)
+    shown = {row["backbone"]: row["example"] for row in rows}
+    assert shown["<MODEL>:<weights>"] == "ViT-B-16-quickgelu:openai"
+    assert shown["tiny-clip"] == ""
+
+
+def test_known_texts_take_the_place_of_a_text_tower():
+    known = KnownTexts(["red", "green"], np.eye(2, 16), source="two names")
+    backbone = Backbone(
+        "b", build=toy_plugin.ToyModel, weights_hash="x", image=ImageSpec(8), embed_dim=16,
+        known_texts=known, notes={"from": "here"},
+    )  # fmt: skip
+    assert backbone.has_text
+    backbone.place(torch.device("cpu"), "fp32", None, ["red", "dark red"])
+    assert backbone.encode_text(["a red"]).tolist() == np.eye(1, 16).tolist()
+    with pytest.raises(RequestError, match="dark red"):
+        backbone.encode_text(["a dark red"])
+    assert backbone.notes["from"] == "here"
+    assert backbone.notes["texts"]["examples"] == {"a red": "red"}
+    assert backbone._model is None  # looked up, not computed
+
+
+def test_names_become_file_names():
+    assert file_name("tiny-clip") == "tiny-clip"
+    assert file_name("ViT-B-16:a+b c.pt") == "ViT-B-16_a_b_c.pt"
+    assert len(file_name("x" * 500)) == 100

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsdil_bench import (
+    DataError,
+    file_samples,
+    image_files,
+    image_names,
+    is_image_name,
+    missing_files,
+    read_image,
+    starts_like_an_image,
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("b.png", "a.JPG", "c.webp"):
+        path = tmp_path / "dogs" / name
+        path.parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 3), (9, 0, 0)).save(path, "PNG")
+    for name in ("notes.txt", ".hidden.png"):
+        (tmp_path / "dogs" / name).write_text("no image")
+    return tmp_path
+
+
+def test_image_names_are_sorted_and_leave_out_the_rest(folder):
+    assert image_names(folder / "dogs") == ["a.JPG", "b.png", "c.webp"]
+    assert image_names(folder / "cats") == []
+    assert image_names(folder / "dogs" / "b.png") == []
+
+
+@pytest.mark.parametrize(("name", "counts"), [("x.jpeg", True), (".x.png", False), ("png", False)])
+def test_is_image_name(name, counts):
+    assert is_image_name(name) is counts
+
+
+@pytest.fixture
+def settled(folder):
+    """The tree, not touched for a while."""
+    os.utime(folder / "dogs", ns=(10**18, 10**18))
+    return folder
+
+
+def test_complete_folders_are_listed_once(settled, monkeypatch):
+    listed = []
+    plain = image_files._names
+    monkeypatch.setattr(image_files, "_names", lambda f: listed.append(f) or plain(f))
+    paths = ["dogs/a.JPG", "dogs/b.png"]
+    assert missing_files(settled, paths) == missing_files(settled, paths) == []
+    assert len(listed) == 1
+    assert missing_files(settled, [*paths, "dogs/x.png"]) == ["dogs/x.png"]  # another question
+    assert len(listed) == 2
+    (settled / "dogs" / "b.png").unlink()  # which changes the folder's time
+    assert missing_files(settled, paths) == ["dogs/b.png"]
+
+
+def test_what_changed_a_moment_ago_is_not_remembered(folder):
+    paths = ["dogs/a.JPG"]
+    assert missing_files(folder, paths) == []
+    times = (folder / "dogs").stat().st_mtime_ns
+    (folder / "dogs" / "a.JPG").unlink()
+    os.utime(folder / "dogs", ns=(times, times))  # as a coarse clock would show it
+    assert missing_files(folder, paths) == paths
+
+
+def test_missing_files_come_in_the_order_asked_for(folder):
+    paths = ["dogs/z.png", "dogs/b.png", "cats/a.png", "dogs/a.JPG", "dogs/d.png"]
+    assert missing_files(folder, paths) == ["dogs/z.png", "cats/a.png", "dogs/d.png"]
+
+
+def test_images_are_rgb_and_transparency_is_white(tmp_path):
+    Image.new("RGBA", (2, 2), (0, 0, 0, 0)).save(tmp_path / "a.png")
+    Image.new("L", (2, 2), 7).save(tmp_path / "b.png")
+    assert (read_image(tmp_path, "a.png") == 255).all()
+    assert (read_image(tmp_path, "b.png") == 7).all()
+    assert read_image(tmp_path, "b.png").shape == (2, 2, 3)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "GIF", "TIFF", "PPM", "WEBP"])
+def test_first_bytes_tell_an_image(tmp_path, kind):
+    Image.new("RGB", (4, 4)).save(tmp_path / "image", kind)
+    assert starts_like_an_image(tmp_path / "image")
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>404 not found</html>", b"\0" * 20])
+def test_first_bytes_tell_what_is_no_image(tmp_path, content):
+    (tmp_path / "file.png").write_bytes(content)
+    assert not starts_like_an_image(tmp_path / "file.png")
+
+
+def test_samples_of_files(folder):
+    samples = file_samples(folder / "dogs", ["b.png", "a.JPG"], [1, 0], prefix="pets/")
+    assert samples.ids == ("pets/b.png", "pets/a.JPG")
+    assert samples.labels.tolist() == [1, 0]
+    assert np.array_equal(samples.load("pets/a.JPG"), read_image(folder, "dogs/a.JPG"))
+    size = (folder / "dogs" / "b.png").stat().st_size
+    assert samples.keys[0].startswith(f"{folder.resolve()}/dogs/b.png {size} ")
+
+
+@pytest.mark.parametrize("at_once", [0, 100], ids=["when used", "at once"])
+def test_keys_follow_the_content(folder, monkeypatch, at_once):
+    monkeypatch.setattr(image_files, "_AT_ONCE", at_once)
+    paths = ["dogs/a.JPG", "dogs/b.png", "dogs/c.webp"]
+    before = tuple(file_samples(folder, paths, [0, 0, 0]).keys)
+    Image.new("RGB", (40, 30), (9, 0, 0)).save(folder / "dogs" / "b.png")
+    after = file_samples(folder, paths, [0, 0, 0])
+    assert [a == b for a, b in zip(before, after.keys, strict=True)] == [True, False, True]
+    assert tuple(after.subset([2, 1]).keys) == (after.keys[2], after.keys[1])
+    assert tuple(after.keys[1:]) == tuple(after.keys)[1:]
+
+
+def test_a_change_of_time_alone_changes_the_key(folder):
+    before = file_samples(folder, ["dogs/b.png"], [0]).keys[0]
+    os.utime(folder / "dogs" / "b.png", ns=(0, 12345))
+    assert file_samples(folder, ["dogs/b.png"], [0]).keys[0] != before
+
+
+def test_large_sets_are_looked_at_only_where_they_are_used(folder, monkeypatch):
+    monkeypatch.setattr(image_files, "_AT_ONCE", 2)
+    samples = file_samples(folder, ["dogs/a.JPG", "dogs/gone.png", "dogs/b.png"], [0, 0, 1])
+    assert len(samples.subset([0, 2])) == 2
+    with pytest.raises(DataError, match=r"gone\.png"):
+        samples.subset([1])
+
+
+def test_an_empty_file_is_an_error(folder):
+    (folder / "dogs" / "b.png").write_bytes(b"")
+    with pytest.raises(DataError, match=r"b\.png' is empty"):
+        file_samples(folder, ["dogs/a.JPG", "dogs/b.png"], [0, 0])
