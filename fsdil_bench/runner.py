@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bases import base_origin, keep_base, take_base
 from .config import as_dict, resolve
+from .data_folders import find_data
 from .descriptors import BackboneInfo, MethodInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
 from .folder import RunFolder
@@ -157,6 +158,8 @@ def prepare(
             f"method '{method}' needs a text tower, backbone '{backbone_info.name}' has none",
             "Choose another with --backbone; `fsdil-bench list backbones` shows them.",
         )
+    if scenario_info.needs_data:
+        find_data(scenario_info, data)  # without images nobody needs weights
     if backbone_info.check is not None:
         load_factory(backbone_info.check, f"backbone '{backbone_info.name}'")(backbone)
     stream = load_stream(

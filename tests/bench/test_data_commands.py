@@ -453,6 +453,16 @@ def test_missing_data_messages(call, place, scenario, options, expected):
         assert text in err
 
 
+def test_the_command_of_the_readme_without_images_or_weights(call, place, monkeypatch):
+    """Images are asked for first: what to do about them is five lines, whatever else is missing."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    code, _, err = call("run", "--method", "cvlc", "--scenario", "core50-1shot")
+    assert code == 2
+    message = err[err.index("error: ") :].splitlines()
+    assert len(message) == 5
+    assert "fsdil-bench data get core50" in message[2]
+
+
 def test_debug_shows_the_traceback():
     command = [sys.executable, "-m", "fsdil_bench", "data", "get", "drawn", "--debug"]
     result = subprocess.run(command, capture_output=True, text=True)
