@@ -64,6 +64,7 @@ class Backbone:
         self._model: torch.nn.Module | None = None
         self._untouched: list[tuple[int, int]] = []
         self._texts: ArrayStore | None = None
+        self._ask_texts: Callable[[list[str]], torch.Tensor] | None = None
         self._class_names: tuple[str, ...] = ()
         self._notes = dict(notes or {})
         self._logit_scale: float | None = None
@@ -116,6 +117,10 @@ class Backbone:
         self.device, self.precision, self._texts = device, precision, texts
         self._class_names = tuple(class_names)
 
+    def ask_for_texts(self, ask: Callable[[list[str]], torch.Tensor]) -> None:
+        """Have texts embedded by someone else: in a sealed run, by the harness."""
+        self._ask_texts = ask
+
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         """The context in which the run's precision is in force."""
         if self.precision == "fp32":
@@ -153,6 +158,8 @@ class Backbone:
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
         """Unit embeddings of texts; each text is embedded once and then remembered."""
+        if self._ask_texts is not None:
+            return self._ask_texts(list(texts)).to(self.device)
         if self.known_texts is not None:
             found = self.known_texts.embed(texts, self._class_names)
             return torch.from_numpy(found).to(self.device)
