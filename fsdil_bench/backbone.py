@@ -90,7 +90,11 @@ class Backbone:
     def model(self) -> torch.nn.Module:
         """The model, built on first use: in eval mode, on the device, without gradients."""
         if self._model is None:
-            model = self._build().to(self.device).eval().requires_grad_(False)
+            # Whether a run builds the model, and when, depends on what is cached: the random
+            # numbers that this takes must not be missing elsewhere.
+            with torch.random.fork_rng(devices=[]):
+                model = self._build()
+            model = model.to(self.device).eval().requires_grad_(False)
             self._model = model
             self._untouched = _versions(model)
         return self._model

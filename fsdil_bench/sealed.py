@@ -12,6 +12,7 @@ accord. `fsdil_bench.sealed_child` is the other side.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -55,23 +56,31 @@ _DOING = {
 class Nursery:
     """A process that has imported what every method needs, but nothing of any plugin.
 
-    The processes of a run are its forks, one at a time: each is as new as the first one, and torch
-    is imported once.
+    The processes of all sealed runs are its forks, one at a time: each is as new as the first one,
+    and torch is imported once.
     """
+
+    _shared: Nursery | None = None
 
     def __init__(self) -> None:
         self.control, theirs = socket.socketpair()
-        environment = {k: v for k, v in os.environ.items() if k not in _UNSAID}
-        paths = [str(Path(entry).absolute()) for entry in sys.path]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "fsdil_bench.sealed_child", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             cwd=tempfile.gettempdir(),
-            env=environment | {SEALED: "1", "PYTHONPATH": os.pathsep.join(paths)},
+            env=_environment() | {"PYTHONPATH": os.pathsep.join(_paths())},
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is this process's to handle
         )
         theirs.close()
+
+    @classmethod
+    def shared(cls) -> Nursery:
+        """The one of this process."""
+        if cls._shared is None:
+            cls._shared = cls()
+            atexit.register(cls._shared.close)
+        return cls._shared
 
     def fork(self, *descriptors: int) -> int:
         """A new process that holds these file descriptors; its id."""
@@ -79,6 +88,7 @@ class Nursery:
             socket.send_fds(self.control, [b"."], descriptors)
             if (answer := self._answer()) is not None:
                 return answer
+        self.close()
         raise FsdilError(
             "the process that starts those of a sealed run has died",
             "The same command goes on after the last finished domain.",
@@ -95,7 +105,10 @@ class Nursery:
         return NUMBER.unpack(answer)[0] if answer else None
 
     def close(self) -> None:
-        """End it."""
+        """End it; the next sealed run starts another."""
+        if Nursery._shared is self:
+            Nursery._shared = None
+        atexit.unregister(self.close)
         self.control.close()
         self._process.kill()
         self._process.wait()
@@ -161,7 +174,7 @@ class SealedMethod(Method):
         self._pictures = pictures
         self._folder = folder
         self._progress = progress
-        self._nursery = Nursery()
+        self._nursery = Nursery.shared()
         self._child: Child | None = None
         self._task, self._wanted = ("", 0), 0
         self._state: State | None = None
@@ -171,9 +184,12 @@ class SealedMethod(Method):
     def __enter__(self) -> SealedMethod:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._end()
-        self._nursery.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._end()
+        finally:
+            if kind is not None and not issubclass(kind, Exception):
+                self._nursery.close()  # interrupted anywhere: it may be out of step
 
     def begin(self, purpose: str, t: int) -> None:
         """End the process at work; the next call is the first to a new one."""
@@ -339,11 +355,23 @@ def _description(job: Job) -> dict[str, Any]:
         "preset": job.stream.transform,
         "class_names": job.stream.class_names,
         "synonyms": job.stream.synonyms,
+        "environment": _environment(),
+        "paths": _paths(),
         "threads": torch.get_num_threads(),
         # Only for finding the backbone's weights; the method gets neither.
         "folder": str(Path.cwd()),
         "cache": str(cache_folder()),
     }
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment without what leads to samples."""
+    return {k: v for k, v in os.environ.items() if k not in _UNSAID} | {SEALED: "1"}
+
+
+def _paths() -> list[str]:
+    """Where modules are found, whatever the working folder is."""
+    return [str(Path(entry).absolute()) for entry in sys.path]
 
 
 def _allowed(views: Mapping[int, TrainDomain], fields: Mapping[str, Any]) -> TrainDomain:

@@ -248,6 +248,9 @@ def _work(harness: Harness) -> None:
 
 def _job(task: dict[str, Any], harness: Harness) -> Job:
     """What the method is built from, in a folder of its own, without a way to any stream."""
+    os.environ.clear()
+    os.environ |= task["environment"]
+    sys.path[:] = task["paths"]
     registry = load_registry(task["plugins"])
     os.chdir(task["folder"])  # the backbone may be given as a path
     os.environ["FSDIL_CACHE"] = task["cache"]  # hashes of large files of weights
