@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -102,6 +103,7 @@ class Harness:
     """The harness, as seen from here: it answers questions by their number, in any order."""
 
     def __init__(self, channel: Channel) -> None:
+        self.scratch = ""
         self._channel = channel
         self._numbers = count()
         self._answers: dict[int, Message] = {}
@@ -145,6 +147,8 @@ class Harness:
             try:
                 message = self._channel.receive()
             except (EOFError, OSError):
+                if self.scratch:  # the harness cannot remove it any more
+                    shutil.rmtree(self.scratch, ignore_errors=True)
                 os._exit(1)
             number = message.fields["number"]
             with self._news:
@@ -255,6 +259,7 @@ def _job(task: dict[str, Any], harness: Harness) -> Job:
     os.chdir(task["folder"])  # the backbone may be given as a path
     os.environ["FSDIL_CACHE"] = task["cache"]  # hashes of large files of weights
     backbone = describe_backbone(registry.backbone(task["backbone"]), task["backbone"])
+    harness.scratch = task["scratch"]
     os.chdir(task["scratch"])
     os.environ |= dict.fromkeys(("FSDIL_CACHE", "FSDIL_DATA", "TMPDIR"), task["scratch"])
     tempfile.tempdir = None  # ask the environment again
