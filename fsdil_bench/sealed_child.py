@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
+import open_clip  # noqa: F401 - most backbones need it as soon as a method runs the model
 import torch
 
 from .backbone import Backbone
