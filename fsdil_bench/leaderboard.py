@@ -24,11 +24,11 @@ from .metrics import METRICS, mean_and_std, unseen_accuracy
 from .record import PREDICTIONS_FILE, RECORD_FILE, Record
 
 _AUDIT_MARKS = {"images": " †", "features": " ‡", "": ""}
-_AUDIT_NOTES = {
-    "images": " by size, the state could hold the training images seen so far, or what it grew by"
-    " could hold those of a new domain; whether it does is not looked at.",
-    "features": " by size, the same of their frozen features.",
-}
+_AUDIT_NOTE = (
+    "{} by size alone, the state could hold the {} seen so far, or what it grew by those of a new"
+    " domain; whether it does was not looked at."
+)
+_AUDIT_NOTES = {"images": "training images", "features": "frozen features of the training images"}
 _SEALED_NOTE = (
     "sealed: every domain was learned in one process and predicted in another, which shared the"
     " method's state alone."
@@ -148,9 +148,9 @@ def markdown(key: BoardKey, records: Sequence[Record], table: pd.DataFrame) -> s
     shown["peak MB"] = [f"{value / 2**20:.0f}" for value in table["peak memory bytes"]]
     text: str = shown.to_markdown(index=False, disable_numparse=True)
     footnote = ["", "\\* keeps old images: a ceiling, not a competitor."] if any(marks) else []
-    for kind, note in _AUDIT_NOTES.items():
+    for kind, what in _AUDIT_NOTES.items():
         if "audit" in table and kind in set(table["audit"]):
-            footnote += ["", _AUDIT_MARKS[kind].strip() + note]
+            footnote += ["", _AUDIT_NOTE.format(_AUDIT_MARKS[kind].strip(), what)]
     if "sealed" in table:
         footnote += ["", _SEALED_NOTE]
     return "\n".join([*notes, text, *footnote]) + "\n"

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .runner import Job
 
 _UNSAID = ("FSDIL_CACHE", "FSDIL_DATA")  # where samples and their ids can be found
+_GRACE = 10  # seconds within which it must be known how a process ended
 _MOST_OUTPUT = 20_000  # characters of a process's output that the log keeps
 _DOING = {
     "learn": "learning domain {}",
@@ -115,21 +116,17 @@ class Nursery:
 
 
 class Child:
-    """A process in which a method lives for one task."""
+    """A process in which a method lives for one task; `scratch` is a folder of its own."""
 
     def __init__(self, nursery: Nursery) -> None:
         self._nursery = nursery
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self._scratch = tempfile.mkdtemp(prefix="fsdil-sealed-")
+        self._lost = False
+        self.scratch = tempfile.mkdtemp(prefix="fsdil-sealed-")
         ours, theirs = Pipe()
         self.channel = Channel(ours)
         self._pid = nursery.fork(theirs.fileno(), self._output.fileno())
         theirs.close()
-
-    @property
-    def scratch(self) -> str:
-        """A folder of its own, removed with it."""
-        return self._scratch
 
     def send(self, kind: str, tensors: Mapping[str, torch.Tensor], **fields: Any) -> None:
         """Send a message; a process that has died is noticed when it should answer."""
@@ -140,17 +137,17 @@ class Child:
         """The next message; None if the process has died."""
         connection: Connection = self.channel.connection
         # Whoever else holds the line open (a process that the method started): death is noticed.
-        if connection not in wait([connection, self._nursery.control]):
-            return None
-        try:
-            return self.channel.receive()
-        except (EOFError, OSError):
-            return None
+        if connection in wait([connection, self._nursery.control]):
+            with suppress(EOFError, OSError):
+                return self.channel.receive()
+        self._lost = True
+        return None
 
     def close(self) -> tuple[int | None, str]:
         """End the process and all it has started: its exit code and what it printed."""
         self.channel.close()
-        dead = self._nursery.control in wait([self._nursery.control], timeout=0)
+        control = self._nursery.control
+        dead = control in wait([control], timeout=_GRACE if self._lost else 0)
         code = self._nursery.exit_code() if dead else None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, signal.SIGKILL)
@@ -159,7 +156,7 @@ class Child:
         self._output.seek(0)
         printed = self._output.read().decode(errors="replace")[-_MOST_OUTPUT:]
         self._output.close()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
         return code, printed
 
 
