@@ -64,6 +64,7 @@ class Backbone:
         self._model: torch.nn.Module | None = None
         self._untouched: list[tuple[int, int]] = []
         self._texts: ArrayStore | None = None
+        self._ask_texts: Callable[[list[str]], torch.Tensor] | None = None
         self._class_names: tuple[str, ...] = ()
         self._notes = dict(notes or {})
         self._logit_scale: float | None = None
@@ -89,7 +90,11 @@ class Backbone:
     def model(self) -> torch.nn.Module:
         """The model, built on first use: in eval mode, on the device, without gradients."""
         if self._model is None:
-            model = self._build().to(self.device).eval().requires_grad_(False)
+            # Whether a run builds the model, and when, depends on what is cached: the random
+            # numbers that this takes must not be missing elsewhere.
+            with torch.random.fork_rng(devices=[]):
+                model = self._build()
+            model = model.to(self.device).eval().requires_grad_(False)
             self._model = model
             self._untouched = _versions(model)
         return self._model
@@ -115,6 +120,10 @@ class Backbone:
             self._untouched = _versions(self._model)
         self.device, self.precision, self._texts = device, precision, texts
         self._class_names = tuple(class_names)
+
+    def ask_for_texts(self, ask: Callable[[list[str]], torch.Tensor]) -> None:
+        """Have texts embedded by someone else: in a sealed run, by the harness."""
+        self._ask_texts = ask
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         """The context in which the run's precision is in force."""
@@ -153,6 +162,8 @@ class Backbone:
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
         """Unit embeddings of texts; each text is embedded once and then remembered."""
+        if self._ask_texts is not None:
+            return self._ask_texts(list(texts)).to(self.device)
         if self.known_texts is not None:
             found = self.known_texts.embed(texts, self._class_names)
             return torch.from_numpy(found).to(self.device)

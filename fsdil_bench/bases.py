@@ -30,7 +30,8 @@ def base_folder(job: Job) -> Path:
     spec = replace(job.spec, scenario=f"base of {identity}", order=job.spec.order[:1])
     base = replace(job.stream, domains=job.stream.domains[:1])
     key = run_id(spec, stream=base.digest(), weights=job.backbone.weights_hash, code=job.code)
-    return cache_folder() / "bases" / key
+    # A sealed run must not begin with what an ordinary one has learned.
+    return cache_folder() / "bases" / (f"{key}-sealed" if job.sealed else key)
 
 
 def keep_base(job: Job, folder: RunFolder) -> None:

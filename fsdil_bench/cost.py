@@ -41,6 +41,13 @@ class Meter:
         """Note that `images` passed through phase `name`."""
         self.images[name] = self.images.get(name, 0) + images
 
+    def move(self, name: str, to: dict[str, float]) -> None:
+        """Charge seconds that were charged to `name` to other phases instead."""
+        self._settle()
+        for other, seconds in to.items():
+            self.seconds[other] = self.seconds.get(other, 0.0) + seconds
+            self.seconds[name] = self.seconds.get(name, 0.0) - seconds
+
     def take(self) -> dict[str, dict[str, Any]]:
         """What was measured since the last call, as plain JSON types."""
         self._settle()

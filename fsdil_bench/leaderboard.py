@@ -18,9 +18,21 @@ from typing import Any
 
 import pandas as pd
 
+from .audit import worst
 from .folder import write_atomically
 from .metrics import METRICS, mean_and_std, unseen_accuracy
 from .record import PREDICTIONS_FILE, RECORD_FILE, Record
+
+_AUDIT_MARKS = {"images": " †", "features": " ‡", "": ""}
+_AUDIT_NOTE = (
+    "{} by size alone, the state could hold the {} seen so far, or what it grew by those of a new"
+    " domain; whether it does was not looked at."
+)
+_AUDIT_NOTES = {"images": "training images", "features": "frozen features of the training images"}
+_SEALED_NOTE = (
+    "sealed: every domain was learned in one process and predicted in another, which shared the"
+    " method's state alone."
+)
 
 BoardKey = tuple[str, str, str]
 
@@ -48,7 +60,7 @@ def copy_records(records: Sequence[Record], out: str | Path) -> None:
     for record in records:
         assert record.folder is not None
         scenario = record.spec["scenario"].replace("@", "-at-")
-        name = f"seed{record.spec['seed']}-{record.run_id}"
+        name = f"seed{record.spec['seed']}-{record.run_id}" + ("-sealed" if record.sealed else "")
         target = Path(out) / "records" / scenario / record.spec["method"] / name
         if target.resolve() != record.folder.resolve():
             target.mkdir(parents=True, exist_ok=True)
@@ -94,7 +106,7 @@ def board(records: Sequence[Record]) -> pd.DataFrame:
     for (method, told_apart), members in rows.items():
         mark = hashlib.blake2b(told_apart.encode(), digest_size=2).hexdigest()
         label = method if names.count(method) == 1 else f"{method} [{mark}]"
-        table.append(_row(label, members))
+        table.append(_row(label, members) | _seals(members, records) | _findings(members, records))
     table.sort(key=lambda row: (-row["AA*"], row["method"]))
     return pd.DataFrame(table)
 
@@ -124,19 +136,30 @@ def markdown(key: BoardKey, records: Sequence[Record], table: pd.DataFrame) -> s
         pairs = zip(table["unseen"], table["unseen std"], strict=True)
         shown["unseen"] = [_cell(*pair) for pair in pairs]
     shown["seeds"] = table["seeds"].astype(str)
+    if "sealed" in table:
+        pairs = zip(table["sealed"], table["seeds"], strict=True)
+        shown["sealed"] = [_share(*pair) for pair in pairs]
     shown["learn s"] = [f"{value:.1f}" for value in table["learn s"]]
     shown["predict img/s"] = [f"{value:.0f}" for value in table["predict img/s"]]
     shown["trained"] = [f"{value:,}" for value in table["trained parameters"]]
     shown["state KB"] = [f"{value / 1024:.0f}" for value in table["state bytes"]]
+    if "audit" in table:
+        shown["state KB"] += [_AUDIT_MARKS[kind] for kind in table["audit"]]
     shown["peak MB"] = [f"{value / 2**20:.0f}" for value in table["peak memory bytes"]]
     text: str = shown.to_markdown(index=False, disable_numparse=True)
     footnote = ["", "\\* keeps old images: a ceiling, not a competitor."] if any(marks) else []
+    for kind, what in _AUDIT_NOTES.items():
+        if "audit" in table and kind in set(table["audit"]):
+            footnote += ["", _AUDIT_NOTE.format(_AUDIT_MARKS[kind].strip(), what)]
+    if "sealed" in table:
+        footnote += ["", _SEALED_NOTE]
     return "\n".join([*notes, text, *footnote]) + "\n"
 
 
 def _one_per_run(records: Sequence[Record]) -> list[Record]:
-    """Copies of the same run (in two folders, say) count once; a fixed order fixes every sum."""
-    distinct = {record.run_id: record for record in records}
+    """Copies of the same run (in two folders, say) count once, and of an ordinary and a sealed run
+    the sealed one; a fixed order fixes every sum."""
+    distinct = {record.run_id: record for record in sorted(records, key=lambda r: r.sealed)}
     return [distinct[run_id] for run_id in sorted(distinct)]
 
 
@@ -165,6 +188,22 @@ def _row(label: str, records: Sequence[Record]) -> dict[str, Any]:
         unseen = [unseen_accuracy(record.unseen) for record in records]
         row["unseen"], row["unseen std"] = mean_and_std(unseen)
     return row
+
+
+def _seals(members: Sequence[Record], board: Sequence[Record]) -> dict[str, int]:
+    """How many runs of a row were sealed, on boards where any was."""
+    return {"sealed": sum(r.sealed for r in members)} if any(r.sealed for r in board) else {}
+
+
+def _findings(members: Sequence[Record], board: Sequence[Record]) -> dict[str, str]:
+    """What the state of a row's method could hold, on boards where any could hold something."""
+    if not any(record.audit for record in board):
+        return {}
+    return {"audit": worst([found for record in members for found in record.audit or ()])}
+
+
+def _share(part: int, whole: int) -> str:
+    return {0: "no", whole: "yes"}.get(part, f"{part} of {whole}")
 
 
 def _cell(mean: float | None, std: float | None) -> str:

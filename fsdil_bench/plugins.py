@@ -53,6 +53,7 @@ class Registry:
     scenarios: dict[str, ScenarioInfo] = field(default_factory=dict)
     backbones: dict[str, BackboneInfo] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)
 
     def method(self, name: str) -> MethodInfo:
         """The method called `name`."""
@@ -110,6 +111,7 @@ def load_registry(files: Iterable[str | Path] = ()) -> Registry:
                 f"plugin file '{file}' does not exist", "Check the path of --plugin."
             )
         _add(registry, Plugin(path.stem, str(path)), path)
+        registry.files.append(path.absolute())
     return registry
 
 

@@ -5,6 +5,9 @@ images of domains 0..t in one random mixture, without labels, domain ids or orde
 predictions follow the row A[t, 0..t], the routing accuracy and the oracle row. Test sets that
 belong to no domain are predicted afterwards, mixed among themselves. Each finished domain is kept
 on disk; an interrupted run goes on behind the last one.
+
+In a sealed run (`fsdil_bench.sealed`) the method is a stand-in: the real one lives in a process of
+its own for every domain learned and for every pass over test images.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,6 +23,7 @@ import torch
 from .cost import state_bytes
 from .errors import FsdilError, PluginError
 from .folder import RunFolder
+from .ledger import Ledger
 from .method import Method, RouterMethod, State
 from .metrics import accuracy_row
 from .pictures import Pictures
@@ -27,6 +31,9 @@ from .progress import Progress
 from .scenario import Samples, Stream
 from .seeds import numpy_generator, seed_everything
 from .views import Batch, TrainDomain
+
+if TYPE_CHECKING:
+    from .sealed import SealedMethod
 
 _TEST_BATCH = 256
 
@@ -42,6 +49,8 @@ class Outcome:
     state_bytes: list[int] = field(default_factory=list)
     trained_parameters: list[int] = field(default_factory=list)
     diagnostics: list[dict[str, Any]] = field(default_factory=list)
+    served: list[dict[str, Any] | None] = field(default_factory=list)
+    peak_memory_bytes: int = 0
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
     costs: list[dict[str, Any]] = field(default_factory=list)
     resumed_after: int = 0
@@ -49,7 +58,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Loop:
-    """One method against one stream whose shots are drawn."""
+    """One method against one stream whose shots are drawn.
+
+    `shots` is how many images per class a later domain may hand out. In a sealed run `sealed` and
+    `method` are the same object.
+    """
 
     name: str
     method: Method
@@ -61,6 +74,8 @@ class Loop:
     progress: Progress
     keep_checkpoints: bool = False
     after_base: Callable[[], None] | None = None
+    shots: int | None = None
+    sealed: SealedMethod | None = None
 
     def run(self) -> Outcome:
         """Go through all domains that are not finished yet."""
@@ -69,9 +84,11 @@ class Loop:
         outcome.resumed_after = done
         for t in range(done, len(self.stream.domains)):
             name = self.stream.domains[t].name
-            train = self._train_domain(t)
+            ledger = Ledger()
+            train = self._train_domain(t, ledger)
             self._learn(train, t)
             train.close()
+            ledger.check(self.shots, self.stream.class_names)
             if self.exemplar_free:
                 self.pictures.forget(self.stream.domains[t].train)
             result, predictions = self._evaluate(t)
@@ -80,7 +97,10 @@ class Loop:
                 "state_bytes": state_bytes(state),
                 "trained_parameters": int(self.method.trained_parameters()),
                 "diagnostics": self.method.diagnostics(),
+                "served": ledger.summary(t, len(self.stream.domains[t].train)),
             }
+            if self.sealed is not None:
+                result["peak_memory_bytes"] = self.sealed.peak_memory_bytes
             if self.stream.unseen:
                 state = {name: value.detach().clone() for name, value in state.items()}
                 result["unseen_row"], others = self._evaluate_unseen(t, state)
@@ -110,13 +130,15 @@ class Loop:
             self.progress.say(f"going on after domain {done} of {len(self.stream.domains)}")
         return done
 
-    def _train_domain(self, t: int) -> TrainDomain:
+    def _train_domain(self, t: int, ledger: Ledger) -> TrainDomain:
         earlier = None
         if not self.exemplar_free:
-            earlier = tuple(self._view(i, during=t, earlier=()) for i in range(t))
-        return self._view(t, during=t, earlier=earlier)
+            earlier = tuple(self._view(i, t, ledger, earlier=()) for i in range(t))
+        return self._view(t, t, ledger, earlier)
 
-    def _view(self, i: int, during: int, earlier: tuple[TrainDomain, ...] | None) -> TrainDomain:
+    def _view(
+        self, i: int, during: int, ledger: Ledger, earlier: tuple[TrainDomain, ...] | None
+    ) -> TrainDomain:
         return TrainDomain(
             i,
             self.stream.domains[i].train,
@@ -125,10 +147,24 @@ class Loop:
             (self.seed, during),
             self.progress,
             earlier=earlier,
+            ledger=ledger,
         )
 
+    def _begin(self, purpose: str, t: int) -> None:
+        """Seed what comes next; in a sealed run, it gets a process of its own."""
+        seed_everything(self.seed, purpose, t)
+        if self.sealed is not None:
+            self.sealed.begin(purpose, t)
+
+    def _order(self, purpose: str, t: int, images: int) -> np.ndarray:
+        """The mixture. A method knows the run's seed and could work out what follows from it
+        alone; in a sealed run the order also depends on the ids of the samples, which it is not
+        given."""
+        unknown = () if self.sealed is None else (self.stream.digest(),)
+        return numpy_generator(self.seed, purpose, t, *unknown).permutation(images)
+
     def _learn(self, train: TrainDomain, t: int) -> None:
-        seed_everything(self.seed, "learn", t)
+        self._begin("learn", t)
         with self.pictures.meter.phase("learn"):
             self._call("learn", lambda: self.method.learn(train))
         self.pictures.backbone.check_untouched()
@@ -137,11 +173,11 @@ class Loop:
         """Predict all test images of domains 0..t in a random mixture and score them."""
         tests = [domain.test for domain in self.stream.domains[: t + 1]]
         domain_of = np.repeat(np.arange(t + 1), [len(test) for test in tests])
-        order = numpy_generator(self.seed, "test order", t).permutation(len(domain_of))
+        order = self._order("test order", t, len(domain_of))
         features = self._features(tests)
         everything = _joined(tests)
         labels = everything.labels
-        seed_everything(self.seed, "predict", t)
+        self._begin("predict", t)
         with self.progress.phase(f"domain {t + 1}: testing", len(labels)):
             routed, classes = self._predict_all(everything, features, order, t, "predict")
         result: dict[str, Any] = {"row": accuracy_row(classes == labels, domain_of, t + 1)}
@@ -149,6 +185,9 @@ class Loop:
         if isinstance(self.method, RouterMethod):
             oracle = classes.copy()
             wrong = np.flatnonzero(routed != domain_of)
+            if self.sealed is not None:
+                self.sealed.begin("oracle", t)
+                wrong = order[(routed != domain_of)[order]]
             for rows, batch in self._batches(everything, features, wrong):
                 with self.pictures.meter.phase("oracle"):
                     oracle[rows] = self._predict_given(batch, domain_of[rows])
@@ -165,10 +204,10 @@ class Loop:
         """
         tests = [samples for _, samples in self.stream.unseen]
         set_of = np.repeat(np.arange(len(tests)), [len(test) for test in tests])
-        order = numpy_generator(self.seed, "unseen order", t).permutation(len(set_of))
+        order = self._order("unseen order", t, len(set_of))
         features = self._features(tests)
         everything = _joined(tests)
-        seed_everything(self.seed, "predict unseen", t)
+        self._begin("predict unseen", t)
         with self.progress.phase(f"domain {t + 1}: testing unseen", len(set_of)):
             routed, classes = self._predict_all(everything, features, order, t, "unseen")
         self._call("load_state_dict", lambda: self.method.load_state_dict(state))
@@ -255,32 +294,11 @@ class Loop:
         return array.astype(np.int64)
 
     def _state(self) -> State:
-        state = self._call("state_dict", self.method.state_dict)
-        if not isinstance(state, dict) or not all(
-            isinstance(k, str) and torch.is_tensor(v) for k, v in state.items()
-        ):
-            raise PluginError(
-                f"method '{self.name}': state_dict must be a flat dict of named tensors",
-                "Store a number as torch.tensor(number).",
-            )
-        return state
+        return self.method.state_dict() if self.sealed else checked_state(self.name, self.method)
 
     def _call(self, what: str, function: Callable[[], Any]) -> Any:
-        """Call a plugin; whatever it raises is reported under its name."""
-        try:
-            return function()
-        except FsdilError as error:
-            raise type(error)(f"method '{self.name}': {error.message}", error.remedy) from error
-        except torch.cuda.OutOfMemoryError as error:
-            raise PluginError(
-                f"method '{self.name}' ran out of GPU memory in {what}",
-                "Lower its batch size with --set, or use --device cpu.",
-            ) from error
-        except Exception as error:
-            raise PluginError(
-                f"method '{self.name}' raised {type(error).__name__} in {what}: {error}",
-                "The traceback is in the run's log.txt; --debug shows it here.",
-            ) from error
+        """Call the plugin. The stand-in of a sealed run raises what is to be said as it is."""
+        return function() if self.sealed else call_plugin(self.name, what, function)
 
     def _take(
         self, outcome: Outcome, result: dict[str, Any], predictions: dict[str, np.ndarray]
@@ -296,8 +314,43 @@ class Loop:
         outcome.state_bytes.append(result["state_bytes"])
         outcome.trained_parameters.append(result["trained_parameters"])
         outcome.diagnostics.append(result["diagnostics"])
+        outcome.served.append(result.get("served"))  # None: a domain learned by an older version
+        outcome.peak_memory_bytes = max(
+            outcome.peak_memory_bytes, result.get("peak_memory_bytes", 0)
+        )
         outcome.costs.append(result["cost"])
         outcome.predictions |= {f"{name}_{t}": array for name, array in predictions.items()}
+
+
+def call_plugin(name: str, what: str, function: Callable[[], Any]) -> Any:
+    """Call method `name`; whatever it raises is reported under its name."""
+    try:
+        return function()
+    except FsdilError as error:
+        raise type(error)(f"method '{name}': {error.message}", error.remedy) from error
+    except torch.cuda.OutOfMemoryError as error:
+        raise PluginError(
+            f"method '{name}' ran out of GPU memory in {what}",
+            "Lower its batch size with --set, or use --device cpu.",
+        ) from error
+    except Exception as error:
+        raise PluginError(
+            f"method '{name}' raised {type(error).__name__} in {what}: {error}",
+            "The traceback is in the run's log.txt; --debug shows it here.",
+        ) from error
+
+
+def checked_state(name: str, method: Method) -> State:
+    """The state of method `name`, if it is one."""
+    state = call_plugin(name, "state_dict", method.state_dict)
+    if not isinstance(state, dict) or not all(
+        isinstance(k, str) and torch.is_tensor(v) for k, v in state.items()
+    ):
+        raise PluginError(
+            f"method '{name}': state_dict must be a flat dict of named tensors",
+            "Store a number as torch.tensor(number).",
+        )
+    return state
 
 
 def _joined(parts: list[Samples]) -> Samples:

@@ -27,7 +27,10 @@ class Record:
     """A complete run. Accuracies are percentages; `matrix[t][i]` is A[t, i] for i <= t.
 
     `unseen` holds, for streams with test sets of no domain, their "names" and a "matrix" with the
-    accuracy on each of them after every domain.
+    accuracy on each of them after every domain. `served` says for each domain what its views handed
+    out (`Ledger.summary`), `audit` what the state of an exemplar-free method could hold
+    (`fsdil_bench.audit`); records of older versions have neither. `sealed` is true where learning
+    and predicting were separate processes.
     """
 
     run_id: str
@@ -42,6 +45,9 @@ class Record:
     oracle_metrics: dict[str, float | None] | None = None
     routing: list[float] | None = None
     unseen: dict[str, Any] | None = None
+    served: list[dict[str, Any]] | None = None
+    audit: list[dict[str, Any]] | None = None
+    sealed: bool = False
     method: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
@@ -51,8 +57,9 @@ class Record:
         """The content of `record.json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del values["folder"]
-        if self.unseen is None:
-            del values["unseen"]  # only streams that have such test sets know the field
+        for name in ("unseen", "served", "audit", "sealed"):
+            if values[name] is None or values[name] is False:
+                del values[name]  # only records that have something to say know these fields
         return json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
     @classmethod

@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from .method import Method
     from .pictures import Pictures
     from .protocol import Outcome
+    from .sealed import SealedMethod
     from .transforms import Transform
 
+_SEALED = "-sealed"  # at the end of the name of a sealed run's folder
+_SAME, _OTHER = "same predictions", "other predictions"
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
@@ -54,6 +57,8 @@ class Job:
     backbone: Backbone
     registry: Registry
     workers: int | None = None
+    backbone_request: str = ""
+    sealed: bool = False
 
     def build_method(self) -> Method:
         """The method, before it has learned anything."""
@@ -94,6 +99,7 @@ def run(
     fresh: bool = False,
     keep_checkpoints: bool = False,
     reuse_base: bool = False,
+    sealed: bool = False,
     plugins: Sequence[str | Path] = (),
     registry: Registry | None = None,
     progress: Progress | None = None,
@@ -104,12 +110,16 @@ def run(
     `request` are the arguments of `prepare`: seed, backbone, config, data and so on. A run that is
     complete under `out` is not run again, a half-finished one goes on behind its last finished
     domain; `fresh` starts over. `reuse_base` takes over the base domain of a run that differs in
-    the number of shots alone, and leaves this run's for others.
+    the number of shots alone, and leaves this run's for others. `sealed` lets the method learn and
+    predict in processes that share nothing but its state (`fsdil_bench.sealed`); the result has the
+    same id, and a folder of its own.
     """
     progress = progress or Progress()
     job = prepare(method, scenario, registry=registry or load_registry(plugins), **request)
+    job = replace(job, sealed=sealed)
     place = job.spec.scenario.replace("@", "-at-")
-    folder = RunFolder(Path(out) / place / method / f"seed{job.spec.seed}-{job.run_id}")
+    name = f"seed{job.spec.seed}-{job.run_id}" + (_SEALED if sealed else "")
+    folder = RunFolder(Path(out) / place / method / name)
     if folder.complete and not fresh:
         progress.say(f"already done: {folder.path} (--fresh runs it again)")
         return Record.load(folder.path)
@@ -118,6 +128,11 @@ def run(
         if reuse_base:
             take_base(job, folder)
         record = _carry_out(job, folder, progress, keep_checkpoints, reuse_base)
+    if record.provenance.get("ordinary_run") == _OTHER:
+        progress.say(
+            "warning: the ordinary run of this id gave other predictions: the method depends on "
+            "more than its state and the single image"
+        )
     for failure in job.registry.notify_finished(record):
         progress.say(f"warning: {failure}")
     return record
@@ -172,7 +187,7 @@ def prepare(
     from .backbone import file_name
     from .device import choose
 
-    method_class = _method_class(info)
+    method_class = load_method_class(info)
     settings = resolve(
         method_class.Config,
         method_class.presets.get(scenario_id.dataset, {}),
@@ -182,7 +197,7 @@ def prepare(
         see=f"fsdil-bench list methods {method}",
     )
     place, precision = choose(device, precision)
-    model = _backbone(backbone_info, backbone)
+    model = describe_backbone(backbone_info, backbone)
     texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
     model.place(place, precision, ArrayStore(cache_folder() / texts), stream.class_names)
     spec = RunSpec(
@@ -201,7 +216,10 @@ def prepare(
         "scenario": code_version(scenario_info.factory),
     }
     identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
-    return Job(spec, identity, code, info, method_class, settings, stream, model, registry, workers)
+    return Job(
+        spec, identity, code, info, method_class, settings, stream, model, registry, workers,
+        backbone_request=backbone,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -227,27 +245,42 @@ def _carry_out(
     from .protocol import Loop
 
     pictures = job.pictures(progress)
-    outcome = Loop(
-        name=job.spec.method,
-        method=job.build_method(),
-        stream=job.stream,
-        pictures=pictures,
-        seed=job.spec.seed,
-        exemplar_free=job.info.exemplar_free,
-        folder=folder,
-        progress=progress,
-        keep_checkpoints=keep_checkpoints,
-        after_base=partial(keep_base, job, folder) if reuse_base else None,
-    ).run()
+    with _sealed(job, pictures, folder, progress) as sealed:
+        outcome = Loop(
+            name=job.spec.method,
+            method=sealed or job.build_method(),
+            stream=job.stream,
+            pictures=pictures,
+            seed=job.spec.seed,
+            exemplar_free=job.info.exemplar_free,
+            folder=folder,
+            progress=progress,
+            keep_checkpoints=keep_checkpoints,
+            after_base=partial(keep_base, job, folder) if reuse_base else None,
+            shots=ScenarioId.parse(job.spec.scenario).shots,
+            sealed=sealed,
+        ).run()
     pictures.close()
     record = _record(job, outcome, pictures.transform, folder)
     folder.finish(record)
     return record
 
 
+def _sealed(
+    job: Job, pictures: Pictures, folder: RunFolder, progress: Progress
+) -> AbstractContextManager[SealedMethod | None]:
+    """The stand-in for the method of a sealed run; nothing for an ordinary one."""
+    if not job.sealed:
+        return nullcontext()
+    from .sealed import seal
+
+    return seal(job, pictures, folder, progress)
+
+
 def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder) -> Record:
     import numpy as np
 
+    from .audit import audit_state
     from .cost import peak_memory_bytes, total
     from .metrics import scores
     from .provenance import provenance
@@ -264,6 +297,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         labels = np.concatenate([samples.labels for _, samples in unseen])
         predictions["unseen_labels"] = labels.astype(np.int32)
         predictions["unseen_sets"] = np.repeat(np.arange(len(sizes)), sizes).astype(np.int16)
+    digest = file_sha256(folder.save_predictions(predictions))
     return Record(
         run_id=job.run_id,
         spec=job.spec.to_dict(),
@@ -300,10 +334,22 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         unseen={"names": [name for name, _ in unseen], "matrix": outcome.unseen_matrix}
         if unseen
         else None,
+        served=[each for each in outcome.served if each] if all(outcome.served) else None,
+        audit=audit_state(
+            outcome.state_bytes,
+            [len(domain.train) for domain in domains],
+            transform.spec.size,
+            job.backbone.embed_dim,
+        )
+        if job.info.exemplar_free
+        else None,
+        sealed=job.sealed,
         cost=total(outcome.costs)
         | {
             "per_domain": outcome.costs,
-            "peak_memory_bytes": peak_memory_bytes(job.backbone.device),
+            "peak_memory_bytes": max(
+                outcome.peak_memory_bytes, peak_memory_bytes(job.backbone.device)
+            ),
             "state_bytes": outcome.state_bytes,
             "trained_parameters": outcome.trained_parameters,
         },
@@ -312,10 +358,19 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
             job.backbone.device, {plugin.source: plugin.version for plugin in job.registry.plugins}
         )
         | {"resumed_after": outcome.resumed_after}
-        | ({"base_from": origin} if (origin := base_origin(folder)) else {}),
-        predictions_sha256=file_sha256(folder.save_predictions(predictions)),
+        | ({"base_from": origin} if (origin := base_origin(folder)) else {})
+        | _beside_ordinary(job, folder, digest),
+        predictions_sha256=digest,
         folder=folder.path,
     )
+
+
+def _beside_ordinary(job: Job, folder: RunFolder, digest: str) -> dict[str, str]:
+    """Whether a sealed run predicts as the ordinary one of the same id, if that is there."""
+    other = folder.path.with_name(folder.path.name.removesuffix(_SEALED))
+    if not job.sealed or not RunFolder(other).complete:
+        return {}
+    return {"ordinary_run": _SAME if Record.load(other).predictions_sha256 == digest else _OTHER}
 
 
 def _unseen_sets(stream: Stream) -> dict[str, Any]:
@@ -327,7 +382,7 @@ def _unseen_sets(stream: Stream) -> dict[str, Any]:
     return {"unseen": described} if described else {}
 
 
-def _backbone(info: BackboneInfo, name: str) -> Backbone:
+def describe_backbone(info: BackboneInfo, name: str) -> Backbone:
     """The backbone `name`, described but not built."""
     describe = load_factory(info.factory, f"backbone '{info.name}'")
     try:
@@ -342,7 +397,8 @@ def _backbone(info: BackboneInfo, name: str) -> Backbone:
     return found
 
 
-def _method_class(info: MethodInfo) -> Any:
+def load_method_class(info: MethodInfo) -> Any:
+    """The class behind a method's descriptor."""
     from .method import Method
 
     loaded = load_factory(info.factory, f"method '{info.name}'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,9 @@ from .errors import FsdilError, PluginError, RequestError
 from .plugins import Registry, load_registry
 from .scenario import ScenarioId, ScenarioRequest, Stream, arrange, check_stream, check_transform
 from .shots import draw_shots
+
+#: Set in the processes of a sealed run, in which no stream may be had.
+SEALED = "FSDIL_SEALED"
 
 
 def load_stream(
@@ -34,6 +38,11 @@ def load_stream(
 
     `transform` replaces the scenario's own preset of `fsdil_bench.transforms`.
     """
+    if SEALED in os.environ:
+        raise PluginError(
+            f"the stream '{scenario}' was asked for inside a sealed run",
+            "A method gets its images through `learn` and `predict` alone.",
+        )
     identity = ScenarioId.parse(scenario)
     info = (registry or load_registry()).scenario(identity.dataset)
     if identity.variant and identity.variant not in info.variants:

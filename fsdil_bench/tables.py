@@ -117,6 +117,15 @@ def cost(record: Record) -> Table:
     rows.append(["trained parameters", trained, "per domain"])
     state = ", ".join(f"{value:,}" for value in spent["state_bytes"])
     rows.append(["state bytes", state, "after each domain"])
+    if record.served:
+        counts = [
+            f"{each['distinct']:,} of {each['images']:,} × {each['times']:,}"
+            for each in record.served
+        ]
+        rows.append(["images handed out", "; ".join(counts), "distinct × in all, per domain"])
+    for found in record.audit or ():
+        text = f"{found['bytes']:,} bytes, limit {found['limit']:,}"
+        rows.append(["audit", found["what"], f"{text}, domain {found['domain'] + 1}"])
     return table(["cost", "", ""], rows)
 
 
@@ -127,6 +136,8 @@ def provenance(record: Record) -> Table:
     rows += [[f"code of {key}", value] for key, value in record.method["code"].items()]
     rows.append(["weights", record.method["weights"][:16]])
     rows.append(["samples", record.scenario["digest"][:16]])
+    if record.sealed:
+        rows.append(["sealed", "learned and predicted in separate processes"])
     rows += [[key, _brief(value)] for key, value in record.provenance.items()]
     return table(["provenance", ""], rows)
 

@@ -7,18 +7,45 @@ domain can be read again. A test `Batch` holds tensors only, so nothing leads fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import tee
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 
 from .errors import PluginError
-from .pictures import Draw, Pictures
+from .ledger import Ledger
 from .progress import Progress
 from .scenario import Samples
 from .seeds import derive, numpy_generator
+
+if TYPE_CHECKING:
+    from .backbone import Backbone
+    from .cost import Meter
+    from .pictures import Draw
+    from .transforms import Transform
+
+
+class ViewSource(Protocol):
+    """Where the views of a domain come from: `Pictures`, or what stands for it in a sealed run."""
+
+    backbone: Backbone
+    transform: Transform
+    meter: Meter
+
+    def features(self, samples: Samples) -> torch.Tensor:
+        """Frozen embeddings of the plain views."""
+
+    def plain(self, samples: Samples) -> torch.Tensor:
+        """Plain views of all samples."""
+
+    def batches(self, samples: Samples, draws: Iterable[Draw]) -> Iterator[torch.Tensor]:
+        """Views, batch by batch."""
+
+    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor on the run's device."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +63,8 @@ class TrainBatch:
 class TrainDomain:
     """The training images of one domain, for as long as the method learns it.
 
-    `seed` is the run's seed and the number of the domain being learned.
+    `seed` is the run's seed and the number of the domain being learned; the `ledger` notes what is
+    handed out.
     """
 
     def __init__(
@@ -44,10 +72,11 @@ class TrainDomain:
         index: int,
         samples: Samples,
         class_names: tuple[str, ...],
-        pictures: Pictures,
+        pictures: ViewSource,
         seed: tuple[int, int],
         progress: Progress,
         earlier: tuple[TrainDomain, ...] | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self.index = index
         self.class_names = class_names
@@ -56,6 +85,7 @@ class TrainDomain:
         self._seed = seed
         self._progress = progress
         self._earlier = earlier
+        self._ledger = ledger or Ledger()
         self._passes = 0
         self._open = True
 
@@ -79,12 +109,15 @@ class TrainDomain:
 
     def features(self) -> torch.Tensor:
         """Frozen unit embeddings of the plain views, (n, d), from the cache where possible."""
-        device = self._pictures.backbone.device
-        return self._pictures.features(self._of_now()).to(device)
+        samples, device = self._of_now(), self._pictures.backbone.device
+        self._ledger.note(self.index, samples.labels)
+        return self._pictures.features(samples).to(device)
 
     def images(self) -> torch.Tensor:
         """The plain views of all images, normalised: for few-shot domains."""
-        return self._normalised(self._pictures.plain(self._of_now()))
+        samples = self._of_now()
+        self._ledger.note(self.index, samples.labels)
+        return self._normalised(self._pictures.plain(samples))
 
     def batches(
         self,
@@ -133,7 +166,9 @@ class TrainDomain:
             domain.close()
 
     def _batch(self, positions: np.ndarray, views: torch.Tensor) -> TrainBatch:
-        labels = self._of_now().labels[positions]
+        samples = self._of_now()
+        labels = samples.labels[positions]
+        self._ledger.note(self.index, samples.labels, positions)
         self._pictures.meter.count("learn", len(positions))
         return TrainBatch(
             self._normalised(views),

@@ -53,6 +53,19 @@ def test_warm_cache_computes_no_feature(runs):
     assert "features" not in runs("slda", "drawn-1shot").cost["images"]
 
 
+def test_a_sealed_run_is_the_same(runs):
+    ordinary, sealed = runs("ncm-text"), runs("ncm-text", sealed=True)
+    assert sealed.run_id == ordinary.run_id
+    assert sealed.predictions_sha256 == ordinary.predictions_sha256
+    assert sealed.provenance["ordinary_run"] == "same predictions"
+
+
+def test_the_audit_is_about_size(runs):
+    """A random projection outweighs the base images; class means do not."""
+    assert [found["kind"] for found in runs("ranpac").audit] == ["images"]
+    assert runs("ncm").audit == []
+
+
 def test_every_method_is_listed_with_a_summary():
     for name, info in load_registry().methods.items():
         assert name == info.name

@@ -63,6 +63,10 @@ if TYPE_CHECKING:
 @click.option("--resume/--fresh", default=True, help="Go on with what is there, or start over.")
 @click.option("--keep-checkpoints", is_flag=True, help="Keep the state after every domain.")
 @click.option("--reuse-base", is_flag=True, help="Share the base domain with runs of other K.")
+@click.option(
+    "--sealed", is_flag=True,
+    help="Learn and predict in separate processes that share the method's state alone.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option

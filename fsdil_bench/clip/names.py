@@ -100,4 +100,4 @@ def _source(model: str, part: str) -> Source:
         return Source(tag=tag)
     if not path.is_file():
         raise RequestError(f"there is no file of weights {path}", "Check the path.")
-    return Source(file=path)
+    return Source(file=path.absolute())  # it may be read when the working folder is another

@@ -130,3 +130,12 @@ def test_names_become_file_names():
     assert file_name("tiny-clip") == "tiny-clip"
     assert file_name("ViT-B-16:a+b c.pt") == "ViT-B-16_a_b_c.pt"
     assert len(file_name("x" * 500)) == 100
+
+
+def test_building_the_model_takes_no_random_numbers():
+    """When it is built depends on the cache; what a method draws must not."""
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    assert toy_plugin.build_backbone().model is not None
+    assert torch.equal(torch.rand(3), expected)
