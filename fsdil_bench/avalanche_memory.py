@@ -73,9 +73,9 @@ def _keep(value: Any, path: str, state: State) -> list[Any]:
     elif isinstance(value, dict) and all(isinstance(key, int | str) for key in value):
         pairs = enumerate(value.items())
         return ["dict", [[k, _keep(v, f"{path}.{i}", state)] for i, (k, v) in pairs]]
-    for kind, collection in _COLLECTIONS.items():
-        if isinstance(value, collection):
-            return [kind, [_keep(v, f"{path}.{i}", state) for i, v in enumerate(value)]]
+    elif isinstance(value, list | tuple | set):
+        kind = next(kind for kind, made_by in _COLLECTIONS.items() if isinstance(value, made_by))
+        return [kind, [_keep(v, f"{path}.{i}", state) for i, v in enumerate(value)]]
     made_by = type(value)
     if made_by.__module__.startswith("avalanche.training."):
         return ["object", made_by.__module__, made_by.__name__, _keep(vars(value), path, state)]
@@ -111,7 +111,8 @@ class _Reader:
         if kind == "dict":
             return self._dict(rest[0], now, path)
         if kind == "object":
-            return self._object(*rest, now, path)
+            module, name, inner = rest
+            return self._object(module, name, inner, now, path)
         return _COLLECTIONS[kind](
             self.value(plan, None, f"{path}.{i}") for i, plan in enumerate(rest[0])
         )

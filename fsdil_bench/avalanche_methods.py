@@ -174,7 +174,7 @@ class _Classifier(torch.nn.Module):
             backbone.embed_dim, len(names), bias=False, device=backbone.device
         )
         self.scale = backbone.logit_scale
-        self.device_type, self.half = backbone.device.type, backbone.precision != "fp32"
+        self.device_type, self.bf16 = backbone.device.type, backbone.precision != "fp32"
         torch.nn.init.zeros_(self.head.weight)
         if backbone.has_text:
             texts = [context.config.template.replace("{}", name) for name in names]
@@ -188,7 +188,7 @@ class _Classifier(torch.nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Logits."""
-        with torch.autocast(self.device_type, dtype=torch.bfloat16, enabled=self.half):
+        with torch.autocast(self.device_type, dtype=torch.bfloat16, enabled=self.bf16):
             raw = self.tower(images)
         logits: torch.Tensor = self.scale * self.head(F.normalize(raw.float(), dim=-1))
         return logits
