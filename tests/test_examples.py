@@ -98,33 +98,28 @@ def test_a_third_partys_method_in_a_fresh_environment(tmp_path):
     place = tmp_path / "venv"
     venv.create(place, with_pip=False, symlinks=True)
     python = place / "bin" / "python"
-    install = ["-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
-    subprocess.run([sys.executable, *install, *map(str, wheels)], check=True, capture_output=True)
+    alone = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+    def call(*command):
+        result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=alone)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    call(*pip, *wheels)
     [site] = place.glob("lib/python*/site-packages")
     # Afterwards, so that pip has seen an empty environment; paths in here are not searched for
     # editable installs.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    where = "import fsdil_bench, fsdil_hello; print(fsdil_bench.__file__, fsdil_hello.__file__)"
+    assert call(python, "-c", where).count(str(site)) == 2
 
-    def call(*arguments):
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        result = subprocess.run(
-            [place / "bin" / "fsdil-bench", *arguments],
-            capture_output=True, text=True, cwd=tmp_path, env=environment,
-        )  # fmt: skip
-        assert result.returncode == 0, result.stdout + result.stderr
-        return result.stdout
-
-    where = subprocess.run(
-        [python, "-c", "import fsdil_bench, fsdil_hello; print(fsdil_bench.__file__)"],
-        capture_output=True, text=True, cwd=tmp_path, check=True,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-    )  # fmt: skip
-    assert where.stdout.startswith(str(site))
-    assert "hello" in call("list", "methods")
-    assert "fsdil-hello 0.1.0" in call("list", "plugins")
+    bench = place / "bin" / "fsdil-bench"
+    assert "hello" in call(bench, "list", "methods")
+    assert "fsdil-hello 0.1.0" in call(bench, "list", "plugins")
     short = ["-s", "drawn-1shot", "--order", "real,sketch", "--base-limit", "2", "-q"]
     for method in ("hello", "ncm"):
-        assert f"record: runs/drawn-1shot/{method}" in call("run", "-m", method, *short)
-    call("leaderboard", "runs", "--out", "boards")
+        assert f"record: runs/drawn-1shot/{method}" in call(bench, "run", "-m", method, *short)
+    call(bench, "leaderboard", "runs", "--out", "boards")
     [board] = (tmp_path / "boards").glob("drawn*.md")
     assert "hello" in board.read_text()
