@@ -20,6 +20,7 @@ from .seeds import numpy_generator
 from .sources import DataSource, Download
 
 if TYPE_CHECKING:
+    from .avalanche_methods import AvalancheConfig, avalanche_method
     from .backbone import Backbone
     from .clip.backbone import open_clip_backbone
     from .clip.known_texts import KnownTexts
@@ -45,6 +46,7 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0"
 
 _LAZY = {
+    "AvalancheConfig": "avalanche_methods",
     "Backbone": "backbone",
     "Batch": "views",
     "ImageSpec": "transforms",
@@ -52,6 +54,7 @@ _LAZY = {
     "Record": "record",
     "TrainBatch": "views",
     "TrainDomain": "views",
+    "avalanche_method": "avalanche_methods",
     "file_samples": "image_files",
     "find_records": "record",
     "image_names": "image_files",
@@ -68,6 +71,7 @@ _LAZY = {
 
 __all__ = [
     "API_VERSION",
+    "AvalancheConfig",
     "Backbone",
     "BackboneInfo",
     "Batch",
@@ -94,6 +98,7 @@ __all__ = [
     "TrainBatch",
     "TrainDomain",
     "__version__",
+    "avalanche_method",
     "file_samples",
     "find_records",
     "hookimpl",

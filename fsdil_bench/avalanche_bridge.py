@@ -1,14 +1,16 @@
-"""Streams as Avalanche benchmarks: the one module that imports Avalanche (extra `avalanche`).
+"""Streams as Avalanche benchmarks (extra `avalanche`).
 
     from fsdil_bench.avalanche_bridge import benchmark
     scenario = benchmark("drawn-1shot", size=48)      # an avalanche CLScenario
 
 Every domain is an experience with the same classes and task label 0, as domain-incremental
-learning wants it. Avalanche takes seconds to import, so nothing else in the project does.
+learning wants it. Avalanche takes seconds to import, so it is only imported in functions, here and
+in the modules that make methods of its strategies (`avalanche_methods`, `avalanche_memory`).
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,26 +36,41 @@ def benchmark(scenario: str, *, seed: int = 0, size: int = 224, **options: Any) 
 
 def to_avalanche(stream: Stream, *, seed: int = 0, size: int = 224) -> CLScenario:
     """A stream whose shots are drawn, with augmented training and plain test images."""
-    try:
-        from avalanche.benchmarks import benchmark_from_datasets
+    transform = build_transform(stream.transform, ImageSpec(size))
+    train, test = [], []
+    for t, domain in enumerate(stream.domains):
+        learned = _Images(domain.train, transform, augment_seed=derive(seed, "avalanche", t))
+        train.append(task_aware(learned))
+        test.append(task_aware(_Images(domain.test, transform)))
 
-        # Private, and the only way in Avalanche 0.6 to give every sample the task label 0, which
-        # several strategies (LwF, DER) read.
-        from avalanche.benchmarks.utils.classification_dataset import (
-            _make_taskaware_classification_dataset as task_aware,
-        )
+    from avalanche.benchmarks import benchmark_from_datasets
+
+    return benchmark_from_datasets(train=train, test=test)
+
+
+def task_aware(images: torch.utils.data.Dataset[Any]) -> Any:
+    """Images with `targets` as an Avalanche data set that gives each of them the task label 0."""
+    require_avalanche()
+    # Private, and the only way in Avalanche 0.6 to set the task labels that several strategies
+    # (LwF, DER) read.
+    from avalanche.benchmarks.utils.classification_dataset import (
+        _make_taskaware_classification_dataset,
+    )
+
+    return _make_taskaware_classification_dataset(images, task_labels=0)
+
+
+def require_avalanche() -> None:
+    """Import Avalanche, or say how to get it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about libraries that it could use and does not find
+            import avalanche  # noqa: F401
     except ImportError as error:
         raise RequestError(
             f"Avalanche cannot be imported: {error}",
             "Install it: pip install 'fsdil-bench[avalanche]'",
         ) from error
-    transform = build_transform(stream.transform, ImageSpec(size))
-    train, test = [], []
-    for t, domain in enumerate(stream.domains):
-        learned = _Images(domain.train, transform, augment_seed=derive(seed, "avalanche", t))
-        train.append(task_aware(learned, task_labels=0))
-        test.append(task_aware(_Images(domain.test, transform), task_labels=0))
-    return benchmark_from_datasets(train=train, test=test)
 
 
 class _Images(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):

@@ -7,7 +7,8 @@ domain can be read again. A test `Batch` holds tensors only, so nothing leads fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import tee
 from typing import TYPE_CHECKING, Protocol
@@ -119,6 +120,21 @@ class TrainDomain:
         self._ledger.note(self.index, samples.labels)
         return self._normalised(self._pictures.plain(samples))
 
+    def take(self, positions: Sequence[int], *, draw: int | None = None) -> TrainBatch:
+        """The images at `positions`, for data loaders of other libraries: plain views, or
+        augmented ones that depend on the number `draw`."""
+        samples = self._of_now()
+        seed = (*self._seed, "take", self.index, draw)
+        seeds = None if draw is None else [derive(*seed, int(p)) for p in positions]
+        [views] = self._pictures.batches(samples, [(positions, seeds)])
+        return self._batch(np.asarray(positions), views)
+
+    @contextmanager
+    def training(self, steps: int) -> Iterator[Callable[[], None]]:
+        """Show how far a training loop is; it gets a function to call after every step."""
+        with self._progress.phase(f"domain {self.index + 1}: training", steps):
+            yield self._progress.advance
+
     def batches(
         self,
         batch_size: int,
@@ -154,10 +170,10 @@ class TrainDomain:
 
         now, ahead = tee(draws())  # views are made some batches before they are handed out
         views = self._pictures.batches(samples, ahead)
-        with self._progress.phase(f"domain {self.index + 1}: training", total):
+        with self.training(total) as advance:
             for (positions, _), pixels in zip(now, views, strict=True):
                 yield self._batch(np.asarray(positions), pixels)
-                self._progress.advance()
+                advance()
 
     def close(self) -> None:
         """End access, also to `earlier` domains: called by the harness when the domain is over."""

@@ -33,6 +33,28 @@ ABLATIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("cvlc-no-text", "CVLC without its text side, for image towers alone", {"text": False}),
 ]
 
+# Strategies of Avalanche, which is not installed unless asked for.
+AVALANCHE = [
+    MethodInfo(
+        f"avalanche-{name}",
+        f"{summary} (extra: avalanche)",
+        f"fsdil_methods.avalanche:{factory}",
+        paper=paper,
+        exemplar_free=name != "replay",
+    )
+    for name, summary, factory, paper in [
+        ("naive", "fine-tuning of tower and head by Avalanche", "NaiveMethod", ""),
+        ("ewc", "elastic weight consolidation", "EWCMethod", "Kirkpatrick et al., 2017"),
+        ("lwf", "learning without forgetting", "LwFMethod", "Li and Hoiem, 2016"),
+        (
+            "replay",
+            "replay of images it keeps",
+            "ReplayMethod",
+            "Chaudhry et al., 2019",
+        ),
+    ]
+]
+
 
 @hookimpl
 def fsdil_methods() -> list[MethodInfo]:
@@ -108,4 +130,5 @@ def fsdil_methods() -> list[MethodInfo]:
             needs_text=True,
             exemplar_free=False,
         ),
+        *AVALANCHE,
     ]

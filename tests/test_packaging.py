@@ -9,17 +9,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packages import build_wheel
 
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(ROOT)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return next(out.glob("*.whl"))
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 def tracked(folder: str) -> set[str]:
@@ -37,6 +34,9 @@ def test_wheel_holds_every_module_and_data_file(wheel):
                  "tiny_clip/weights.safetensors"):  # fmt: skip
         assert f"fsdil_scenarios/{data}" in names
     assert "fsdil_bench/py.typed" in names
+    for kind in ("method", "scenario"):
+        for file in ("README.md", "pyproject.toml"):
+            assert f"fsdil_bench/scaffold/templates/{kind}_package/{file}" in names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "methods/"))]
     weights = zipfile.ZipFile(wheel).getinfo("fsdil_scenarios/tiny_clip/weights.safetensors")
     assert weights.file_size <= 25 * 2**20

@@ -52,17 +52,20 @@ def test_commands_name_what_exists(command):
         registry.scenario(ScenarioId.parse(words[words.index("--scenario") + 1]).dataset)
 
 
-def test_the_method_of_the_readme_runs(tmp_path, monkeypatch, capsys):
-    source = next(text for text in PYTHON if "class NearestMean" in text)
-    (tmp_path / "nearest_mean.py").write_text(source)
+@pytest.mark.parametrize(
+    ("part", "method"), [("class NearestMean", "nearest-mean"), ("avalanche_method(mas)", "mas")]
+)
+def test_the_methods_of_the_readme_run(tmp_path, monkeypatch, capsys, part, method):
+    if "avalanche" in part:
+        pytest.importorskip("avalanche")
+    source = next(text for text in PYTHON if part in text)
+    (tmp_path / "plugin.py").write_text(source)
     monkeypatch.chdir(tmp_path)
     toy = str(ROOT / "tests" / "toy_plugin.py")
-    arguments = (
-        "run --plugin nearest_mean.py --method nearest-mean --scenario toy-1shot -q --plugin"
-    )
-    monkeypatch.setattr(sys, "argv", ["fsdil-bench", *arguments.split(), toy])
+    arguments = f"run --plugin plugin.py --method {method} --scenario toy-1shot -q --base-limit 2"
+    monkeypatch.setattr(sys, "argv", ["fsdil-bench", *arguments.split(), "--plugin", toy])
     cli.main()
-    assert "record: runs/toy-1shot/nearest-mean" in capsys.readouterr().out
+    assert f"record: runs/toy-1shot/{method}" in capsys.readouterr().out
 
 
 def test_the_python_lines_run(tmp_path, monkeypatch, capsys, drawn_cache):

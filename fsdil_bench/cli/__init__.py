@@ -13,6 +13,7 @@ from .. import __version__
 from ..errors import FsdilError
 from .data import data
 from .listing import listing
+from .new import new_method, new_scenario
 from .results import leaderboard, show
 from .run import run
 
@@ -66,5 +67,5 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, listing, data, show, leaderboard):
+for command in (run, listing, data, show, leaderboard, new_method, new_scenario):
     cli.add_command(command)

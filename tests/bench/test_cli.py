@@ -217,7 +217,7 @@ def test_folder_that_is_empty(call, tmp_path):
 
 def test_help_on_every_level():
     listings = [f"list {kind}" for kind in ("methods", "scenarios", "backbones", "plugins")]
-    for path in ["", "run", "list", *listings, "show", "leaderboard"]:
+    for path in ["", "run", "list", *listings, "show", "leaderboard", "new-method", "new-scenario"]:
         result = CliRunner().invoke(cli.cli, [*path.split(), "--help"])
         assert result.exit_code == 0
         assert "Example" in result.output

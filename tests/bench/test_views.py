@@ -77,6 +77,17 @@ def test_augmentation_is_seeded_and_varies(domain):
     assert torch.equal(plain.labels, one.labels)
 
 
+def test_single_images_can_be_taken(domain):
+    one = domain()
+    plain = one.take([7, 3])
+    assert torch.equal(plain.images, one.images()[[7, 3]])
+    assert torch.equal(plain.labels, one.labels[[7, 3]])
+    first = one.take([7, 3], draw=1).images
+    assert torch.equal(first[1], domain().take([3], draw=1).images[0])
+    assert not torch.equal(first, one.take([7, 3], draw=2).images)
+    assert not torch.equal(first, plain.images)
+
+
 def test_global_random_state_is_left_alone(domain):
     torch.manual_seed(1)
     expected = torch.rand(3)
@@ -88,7 +99,8 @@ def test_global_random_state_is_left_alone(domain):
 def test_a_closed_domain_gives_nothing(domain):
     one = domain()
     one.close()
-    for read in (one.features, one.images, lambda: one.labels, lambda: next(one.batches(4))):
+    batch, taken = (lambda: next(one.batches(4))), (lambda: one.take([0]))
+    for read in (one.features, one.images, lambda: one.labels, batch, taken):
         with pytest.raises(PluginError, match="was over"):
             read()
 

@@ -19,11 +19,16 @@ SMALL: dict[str, dict[str, Any]] = {
     "finetune": _TOWER,
     "base-only": _TOWER,
     "joint": _TOWER,
+    "avalanche-naive": _TOWER,
+    "avalanche-ewc": _TOWER,
+    "avalanche-lwf": _TOWER,
+    "avalanche-replay": _TOWER | {"images": 8},
 }
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
 INFOS = {name: info for name, info in ALL.items() if not name.startswith("cvlc")}
 STATELESS = {"zero-shot"}
+KEEP_IMAGES = {"joint", "avalanche-replay"}
 
 
 def build(world: World, info: MethodInfo) -> Any:
@@ -35,9 +40,10 @@ def test_names() -> None:
     assert list(ALL) == [
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
         "cvlc-single-template", "cvlc-no-text", "zero-shot", "ncm", "ncm-text", "slda", "ranpac",
-        "linear-probe", "finetune", "base-only", "joint",
+        "linear-probe", "finetune", "base-only", "joint", "avalanche-naive", "avalanche-ewc",
+        "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip
-    assert [name for name, info in ALL.items() if not info.exemplar_free] == ["joint"]
+    assert {name for name, info in ALL.items() if not info.exemplar_free} == KEEP_IMAGES
 
 
 @pytest.mark.parametrize("name", INFOS)
@@ -55,7 +61,8 @@ def test_text_is_needed_where_declared(world: World, name: str) -> None:
         with pytest.raises(RequestError, match="text tower"):
             build(blind, INFOS[name])
     else:
-        assert len(blind.run(build(blind, INFOS[name])).matrix) == 3
+        free = INFOS[name].exemplar_free
+        assert len(blind.run(build(blind, INFOS[name]), exemplar_free=free).matrix) == 3
 
 
 @pytest.mark.parametrize("name", INFOS)

@@ -1,0 +1,56 @@
+"""`fsdil-bench new-method` and `new-scenario`: a plugin that runs, to begin from."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from .common import debug_option, open_registry
+
+_package = click.option(
+    "--package", is_flag=True, help="A folder that can be installed, with tests, not a single file."
+)
+_out = click.option(
+    "--out", default=".", show_default=True, type=click.Path(path_type=Path),
+    help="The folder to write it into.",
+)  # fmt: skip
+
+
+@click.command("new-method", epilog="Example:  fsdil-bench new-method my-idea")
+@click.argument("name")
+@_package
+@_out
+@debug_option
+def new_method(name: str, package: bool, out: Path) -> None:
+    """Write a method that runs at once, to begin your own from."""
+    _write("method", name, out, package, f"--method {name} --scenario drawn-1shot")
+
+
+@click.command("new-scenario", epilog="Example:  fsdil-bench new-scenario my-pictures")
+@click.argument("name")
+@_package
+@_out
+@debug_option
+def new_scenario(name: str, package: bool, out: Path) -> None:
+    """Write a scenario made by code that runs at once, to begin your own from."""
+    _write("scenario", name, out, package, f"--method ncm --scenario {name}-1shot")
+
+
+def _write(kind: str, name: str, out: Path, package: bool, run: str) -> None:
+    from ..scaffold import write_plugin
+
+    registry = open_registry(())
+    taken = registry.methods if kind == "method" else registry.scenarios
+    written = write_plugin(kind, name, out, taken, package=package)
+    for path in written:
+        click.echo(f"wrote {path}")
+    click.echo("next:")
+    if package:
+        folder = shlex.quote(str(out / name))
+        click.echo(f"  python -m pip install --editable {folder}")
+        click.echo(f"  fsdil-bench run {run}")
+        click.echo(f"  python -m pytest {folder}")
+    else:
+        click.echo(f"  fsdil-bench run --plugin {shlex.quote(str(written[0]))} {run}")

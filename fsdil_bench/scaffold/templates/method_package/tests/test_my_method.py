@@ -1,0 +1,11 @@
+import fsdil_bench
+
+METHOD = "my-method"
+
+
+def test_a_short_run(tmp_path):
+    """Two domains of the embedded world, with four images per class in the first."""
+    short = {"order": ["real", "sketch"], "base_limit": 4}
+    record = fsdil_bench.run(METHOD, "drawn-1shot", **short, out=tmp_path)
+    assert len(record.matrix) == 2
+    assert record.metrics["Last"] > 100 / 24, "better than guessing one of 24 classes"

@@ -1,0 +1,89 @@
+"""my-scenario: say here what it shows.
+
+    fsdil-bench run --plugin my_scenario.py --method ncm --scenario my-scenario-1shot
+    fsdil-bench list scenarios my-scenario --plugin my_scenario.py
+
+As it stands: four shapes in three kinds of light, drawn by code. A picture is a pure function of
+its id, so that every run and every method sees the same ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from fsdil_bench import (
+    Domain,
+    Samples,
+    ScenarioInfo,
+    ScenarioRequest,
+    Stream,
+    hookimpl,
+    numpy_generator,
+)
+
+CLASSES = ("disc", "square", "cross", "ring")
+DOMAINS = ("day", "dusk", "night")  # in this order; the first is the base, rich in images
+TRAIN, TEST = 30, 10  # pictures per class and domain
+SIZE = 64
+# Caches know a picture by its key, so the keys change with this file, which draws the pictures.
+VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+
+
+def build(request: ScenarioRequest) -> Stream:
+    """All domains with all their pictures: the harness draws the few shots.
+
+    `request` holds what the user asked for: a variant, the folder of --data, options.
+    """
+    del request
+    return Stream(
+        name="my-scenario",
+        class_names=CLASSES,
+        domains=tuple(
+            Domain(name, samples(name, "train", TRAIN), samples(name, "test", TEST))
+            for name in DOMAINS
+        ),
+    )
+
+
+def samples(domain: str, split: str, per_class: int) -> Samples:
+    """The labelled pictures of a domain, which are made when they are needed."""
+    pairs = [(label, i) for label in range(len(CLASSES)) for i in range(per_class)]
+    ids = tuple(f"{domain}/{split}/{CLASSES[label]}/{i}" for label, i in pairs)
+    keys = [f"my-scenario/{VERSION}/{sample_id}" for sample_id in ids]
+    return Samples(ids, np.array([label for label, _ in pairs]), load, keys)
+
+
+def load(sample_id: str) -> np.ndarray:
+    """The picture of an id: RGB, uint8, (height, width, 3)."""
+    domain, _, name, _ = sample_id.split("/")
+    draw = numpy_generator(0, "my-scenario", sample_id)
+    x, y = np.meshgrid(np.linspace(-1, 1, SIZE), np.linspace(-1, 1, SIZE))
+    x, y = x - draw.uniform(-0.3, 0.3), y - draw.uniform(-0.3, 0.3)
+    radius, size = np.hypot(x, y), draw.uniform(0.4, 0.7)
+    shape = {
+        "disc": radius < size,
+        "square": np.maximum(abs(x), abs(y)) < size,
+        "cross": (np.minimum(abs(x), abs(y)) < size / 4) & (np.maximum(abs(x), abs(y)) < size),
+        "ring": abs(radius - size) < size / 4,
+    }[name]
+    paper, ink = draw.uniform(0.6, 1, 3), draw.uniform(0, 0.4, 3)
+    picture = np.where(shape[:, :, None], ink, paper)
+    light, noise = {"day": (1.0, 0.02), "dusk": (0.6, 0.05), "night": (0.25, 0.08)}[domain]
+    picture = light * picture + draw.normal(0, noise, picture.shape)
+    return (255 * picture.clip(0, 1)).astype(np.uint8)
+
+
+@hookimpl
+def fsdil_scenarios() -> list[ScenarioInfo]:
+    """Offer the scenario."""
+    return [
+        ScenarioInfo(
+            "my-scenario",
+            "one line for `fsdil-bench list scenarios`",
+            build,
+            domains=DOMAINS,
+            classes=len(CLASSES),
+        )
+    ]

@@ -1,0 +1,34 @@
+"""Packages for tests: built as wheels, or taken as if they were installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from fsdil_bench import plugins
+from fsdil_bench.plugins import Registry, load_registry
+
+TOY = Path(__file__).parent / "toy_plugin.py"
+
+
+def build_wheel(source: Path, out: Path) -> Path:
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(source)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return next(out.glob("*.whl"))
+
+
+def as_if_installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Registry:
+    """All plugins with the package in `folder`, found by the entry point it declares."""
+    declared = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    points = declared["project"]["entry-points"]["fsdil_bench"]
+    found = plugins._installed()
+    added = [EntryPoint(name, value, "fsdil_bench") for name, value in points.items()]
+    monkeypatch.syspath_prepend(str(folder / "src"))
+    monkeypatch.setattr(plugins, "_installed", lambda: [*found, *added])
+    return load_registry([TOY])
