@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import FsdilError
+from .check import check
 from .data import data
 from .listing import listing
 from .results import leaderboard, show
@@ -66,5 +67,5 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, listing, data, show, leaderboard):
+for command in (run, check, listing, data, show, leaderboard):
     cli.add_command(command)

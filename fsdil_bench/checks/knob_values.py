@@ -1,0 +1,77 @@
+"""Values to try for the knobs of a config, by their types and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any, Literal, Union
+
+_SENTENCES = ("{}", "this is not a {}", "{} on a red ground, upside down")
+
+
+def values(config: Any, full: Any) -> dict[str, list[Any]]:
+    """For every knob, other values than the one in `config`.
+
+    `full` is the config before training was made short: its values are among them.
+    """
+    hints = typing.get_type_hints(type(config))
+    return {
+        field.name: _others(
+            getattr(config, field.name),
+            [
+                *_suggested(hints[field.name], getattr(config, field.name)),
+                getattr(full, field.name),
+            ],
+            field.metadata,
+        )
+        for field in dataclasses.fields(config)
+    }
+
+
+def companions(config: Any, full: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Other knobs to turn while `name` is looked at, switches first: they bring in most."""
+    others = {key: found for key, found in values(config, full).items() if key != name}
+    hints = typing.get_type_hints(type(config))
+    for is_switch in (True, False):
+        for other, found in others.items():
+            if _is_switch(hints[other]) == is_switch:
+                yield from ((other, value) for value in found)
+
+
+def _others(now: Any, suggested: list[Any], limits: Any) -> list[Any]:
+    low, high = limits.get("minimum"), limits.get("maximum")
+    found: list[Any] = []
+    for value in suggested:
+        number = isinstance(value, int | float)
+        inside = not number or ((low is None or value >= low) and (high is None or value <= high))
+        if inside and value != now and value not in found:
+            found.append(value)
+    return found
+
+
+def _suggested(wanted: Any, now: Any) -> list[Any]:
+    """Values of a type, smaller ones first because they are quick."""
+    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (Union, types.UnionType):
+        return [value for each in arguments for value in _suggested(each, now)]
+    if origin is Literal:
+        return list(arguments)
+    if origin is tuple:
+        texts = [(text,) for text in _SENTENCES] if arguments[0] is str else []
+        return [*texts, tuple(now or ())[:1], tuple(now or ()) * 2]
+    if wanted is bool:
+        return [True, False]
+    if wanted is int:
+        start = now if isinstance(now, int) else 4
+        return [start // 2, start // 4, start - 1, start + 1, start * 2, 1, 0]
+    if wanted is float:
+        start = float(now) if isinstance(now, int | float) else 1.0
+        return [start / 2, start * 2, 0.5, start * 100, 0.0]
+    return [f"{now}-other"] if wanted is str else []
+
+
+def _is_switch(wanted: Any) -> bool:
+    parts = typing.get_args(wanted) if typing.get_origin(wanted) in (Union, types.UnionType) else ()
+    return any(typing.get_origin(each) is Literal or each is bool for each in (*parts, wanted))
