@@ -26,20 +26,20 @@ def quiet_prediction(world: Slice) -> str:
 
 def side_effects(world: Slice) -> str:
     """The process, the class and its module are left as they were."""
-    assert world.watched.stages  # a run: all its calls were looked after
+    domains = len(world.watched.stages)
     if world.changed:
         listed = "; ".join(f"{who} changed {what}" for what, who in world.changed.items())
         raise CheckError(
             listed.rstrip(","),
             "Undo it before returning, or use a context manager; keep what is learned on self.",
         )
-    return "working directory, environment, torch's settings and class attributes are untouched"
+    return f"environment, torch's settings and class attributes are untouched by {domains} domains"
 
 
 def frozen_backbone(world: Slice) -> str:
     """The shared model is left as it was: weights, mode and hooks."""
-    assert world.watched.stages  # the run, after which the model is looked at
-    model, untouched = world.job.backbone.model, world.pristine_model()
+    domains = len(world.watched.stages)
+    model, untouched = world.model, world.pristine_model()
     remedy = "Train a copy (backbone.visual_copy()), or adapt it with fsdil_bench.adapters."
     weights = untouched.state_dict()
     for name, value in model.state_dict().items():
@@ -51,7 +51,7 @@ def frozen_backbone(world: Slice) -> str:
         raise CheckError("weights of the backbone were left to be trained", remedy)
     if _hooks(model) != _hooks(untouched):
         raise CheckError("a hook was left on the backbone", "Remove it before learn returns.")
-    return f"all {len(weights)} tensors of the model are as they were"
+    return f"all {len(weights)} tensors of the model are as they were before {domains} domains"
 
 
 def shots(world: Slice) -> str:

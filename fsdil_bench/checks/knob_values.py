@@ -67,8 +67,8 @@ def _suggested(wanted: Any, now: Any) -> list[Any]:
         start = now if isinstance(now, int) else 4
         return [start // 2, start // 4, start - 1, start + 1, start * 2, 1, 0]
     if wanted is float:
-        start = float(now) if isinstance(now, int | float) else 1.0
-        return [start / 2, start * 2, 0.5, start * 100, 0.0]
+        middle = float(now) if isinstance(now, int | float) else 1.0
+        return [middle / 2, middle * 2, 0.5, middle * 100, 0.0]
     return [f"{now}-other"] if wanted is str else []
 
 

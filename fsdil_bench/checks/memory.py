@@ -102,8 +102,7 @@ def _held_while_predicting(world: Slice) -> list[int]:
     held = []
     for _ in range(3):
         world.predict(method, world.tests(last), last)
-        arrays = {id(array): array.nbytes for _, array in reachable(method)}
-        held.append(sum(arrays.values()))
+        held.append(sum(array.nbytes for _, array in reachable(method)))
     return held
 
 

@@ -76,4 +76,5 @@ def _by_channel(pixels: torch.Tensor) -> torch.Tensor:
 
 
 def _nearest(rows: torch.Tensor, gallery: torch.Tensor) -> float:
-    return float((rows.nan_to_num() @ gallery.T).amax())
+    # Of either sign: a negative is as good as the image.
+    return float((rows.nan_to_num() @ gallery.T).abs().amax())

@@ -93,6 +93,7 @@ class Slice:
         self.full = job.config
         self.job = replace(job, config=replace(job.config, **self.lowered), workers=0)
         self.pictures = self.job.pictures(Progress())
+        self.model = job.backbone.model  # built now, before a method can change torch's settings
         # Features are cached, so that many tests cost nothing; images have to be encoded.
         self._tests = 3 if "images" in job.method_class.inputs else 20
         self._batches: dict[tuple[Cut, int], Batch] = {}

@@ -18,10 +18,10 @@ class ChangesGlobals(Method):
         self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
 
     def learn(self, domain):
+        self.sums.index_add_(0, domain.labels, domain.features())
         torch.set_default_dtype(torch.float64)
         os.environ["CHANGES_GLOBALS"] = "yes"
         type(self).domains = domain.index + 1
-        self.sums.index_add_(0, domain.labels, domain.features())
 
     def predict(self, batch):
         return (batch.features @ self.sums.T).argmax(1)
