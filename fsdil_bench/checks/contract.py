@@ -11,7 +11,7 @@ import torch
 
 from ..method import RouterMethod
 from .finding import CheckError
-from .slice import Slice, as_array
+from .slice import Cut, Slice, as_array
 
 
 def contract(world: Slice) -> str:
@@ -21,7 +21,7 @@ def contract(world: Slice) -> str:
         raise CheckError(
             f"inputs is {set(kind.inputs)}", 'Declare "images", "features" or both of them.'
         )
-    if not (dataclasses.is_dataclass(kind.Config) and kind.Config.__hash__):
+    if not (dataclasses.is_dataclass(kind.Config) and _is_frozen(kind.Config)):
         raise CheckError("Config is not a frozen dataclass", "Decorate it @dataclass(frozen=True).")
     if any(value is not None for value in trial.returned):
         raise CheckError(
@@ -68,12 +68,12 @@ def cpu(world: Slice) -> str:
 
 def one_shot(world: Slice) -> str:
     """It copes with a single image per class."""
-    return _survives(world, shots=1)
+    return _survives(world, replace(world.cut, shots=1))
 
 
 def two_classes(world: Slice) -> str:
     """It copes with two classes."""
-    return _survives(world, classes=2)
+    return _survives(world, replace(world.cut, classes=2))
 
 
 def check_ids(call: str, values: Any, images: int, limit: int) -> None:
@@ -100,8 +100,11 @@ def world_knobs(world: Slice) -> list[str]:
     return [field.name for field in dataclasses.fields(world.job.method_class.Config)]
 
 
-def _survives(world: Slice, **sizes: int) -> str:
-    cut = replace(world.cut, **sizes)
+def _is_frozen(config: Any) -> bool:
+    return bool(config.__dataclass_params__.frozen)
+
+
+def _survives(world: Slice, cut: Cut) -> str:
     count = 0
     for count, stage in enumerate(world.stages(cut), 1):
         check_ids("predict", stage.classes, len(world.tests(count - 1, cut)), cut.classes)

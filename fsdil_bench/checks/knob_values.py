@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator
 from typing import Any, Literal, Union
 
 _SENTENCES = ("{}", "this is not a {}", "{} on a red ground, upside down")
@@ -30,14 +29,18 @@ def values(config: Any, full: Any) -> dict[str, list[Any]]:
     }
 
 
-def companions(config: Any, full: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Other knobs to turn while `name` is looked at, switches first: they bring in most."""
-    others = {key: found for key, found in values(config, full).items() if key != name}
+def switches(config: Any, full: Any) -> list[tuple[str, Any]]:
+    """All other settings of knobs that choose between a few."""
     hints = typing.get_type_hints(type(config))
-    for is_switch in (True, False):
-        for other, found in others.items():
-            if _is_switch(hints[other]) == is_switch:
-                yield from ((other, value) for value in found)
+    tried = values(config, full)
+    return [(name, v) for name, found in tried.items() if _is_switch(hints[name]) for v in found]
+
+
+def quantities(config: Any, full: Any) -> list[tuple[str, Any]]:
+    """Other settings of the other knobs: one of each first, then a second of each."""
+    hints = typing.get_type_hints(type(config))
+    tried = {k: v for k, v in values(config, full).items() if not _is_switch(hints[k])}
+    return [(name, found[i]) for i in range(2) for name, found in tried.items() if i < len(found)]
 
 
 def _others(now: Any, suggested: list[Any], limits: Any) -> list[Any]:
@@ -52,7 +55,7 @@ def _others(now: Any, suggested: list[Any], limits: Any) -> list[Any]:
 
 
 def _suggested(wanted: Any, now: Any) -> list[Any]:
-    """Values of a type, smaller ones first because they are quick."""
+    """Values of a type, the quickest and the most different ones first."""
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (Union, types.UnionType):
         return [value for each in arguments for value in _suggested(each, now)]
@@ -65,10 +68,10 @@ def _suggested(wanted: Any, now: Any) -> list[Any]:
         return [True, False]
     if wanted is int:
         start = now if isinstance(now, int) else 4
-        return [start // 2, start // 4, start - 1, start + 1, start * 2, 1, 0]
+        return [start // 8, start // 2, 1, start + 1, start * 2, 0]
     if wanted is float:
         middle = float(now) if isinstance(now, int | float) else 1.0
-        return [middle / 2, middle * 2, 0.5, middle * 100, 0.0]
+        return [middle / 2, middle * 100, 0.5, 0.0]
     return [f"{now}-other"] if wanted is str else []
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import islice
 from typing import Any
 
 import torch
 
 from .finding import CheckError
-from .knob_values import companions, values
+from .knob_values import quantities, switches, values
 from .slice import Slice, Stage, as_array
 
 
@@ -44,12 +44,13 @@ def learns(world: Slice) -> str:
 def knobs(world: Slice) -> str:
     """Every knob of Config changes the state or the predictions.
 
-    Several values are tried, alone and then together with another value of each other knob. What
+    A few values are tried, alone and then together with another value of each other knob. What
     cannot show on a small slice is declared: `inert = {"knob": "why"}` in the method's class.
     """
     config, kind = world.job.config, world.job.method_class
-    names = list(values(config, world.full))
-    unknown = set(kind.inert) - set(names)
+    tried = values(config, world.full)
+    names = [name for name, found in tried.items() if found]  # of types that can be varied
+    unknown = set(kind.inert) - set(tried)
     if unknown:
         raise CheckError(
             f"`inert` names what is no knob: {', '.join(sorted(unknown))}", "Correct the name."
@@ -73,9 +74,8 @@ def knobs(world: Slice) -> str:
         )
     notes = [f"{name} with {effect}" for name, effect in helped.items()]
     notes += [f"{name} is declared inert ({why})" for name, why in kind.inert.items()]
-    return f"{len(names) - len(kind.inert)} knobs change the outcome" + (
-        f" ({'; '.join(notes)})" if notes else ""
-    )
+    active = len(set(names) - set(kind.inert))
+    return f"{active} knobs change the outcome" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 class _Runs:
@@ -87,11 +87,11 @@ class _Runs:
             repr([]): ([stage.digest() for stage in world.watched.stages], iter(()))
         }
 
-    def differ(self, one: dict[str, Any], other: dict[str, Any]) -> bool:
-        """Whether two settings lead to different outcomes; a setting that is refused does not."""
-        pairs = zip_longest(self._digests(one), self._digests(other))
+    def differ(self, one: dict[str, Any], other: dict[str, Any], depth: int) -> bool:
+        """Whether two settings differ after up to `depth` domains; a refused one does not."""
+        pairs = zip(self._digests(one), self._digests(other), strict=True)
         try:
-            return any(a != b for a, b in pairs)
+            return any(a != b for a, b in islice(pairs, depth))
         except CheckError:
             return False
 
@@ -108,15 +108,31 @@ class _Runs:
 
 def _effect(runs: _Runs, name: str) -> str | None:
     """What has to be set besides to see the knob's effect (""), or None if there is none."""
-    config, full = runs.world.job.config, runs.world.full
-    own = values(config, full)[name]
-    if any(runs.differ({}, {name: value}) for value in own):
-        return ""
-    for other, setting in companions(config, full, name):
-        besides = {other: setting}
-        if any(runs.differ(besides, {**besides, name: value}) for value in own):
-            return f"{other}={setting}"
+    for besides, value, depth in _attempts(runs.world, name):
+        if runs.differ(besides, {**besides, name: value}, depth):
+            return ", ".join(f"{key}={setting}" for key, setting in besides.items())
     return None
+
+
+def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, int]]:
+    """Other settings, a value of the knob, and how many domains to look at: cheap ones first."""
+    config, full, all_domains = world.job.config, world.full, world.cut.domains
+    own = values(config, full)[name]
+    for depth in (1, all_domains):
+        yield from (({}, value, depth) for value in own[:2])
+    choices, sizes = switches(config, full), quantities(config, full)
+    lengths = [(key, getattr(full, key)) for key in world.lowered]
+    for others, few, depth in (
+        (choices, own[:1], 1),
+        (sizes, own[:1], 1),
+        ([("", None)], own[2:], all_domains),
+        (lengths, own[:3], all_domains),
+        (choices + sizes, own[:1], all_domains),
+    ):
+        for key, setting in others:
+            if key != name:
+                besides = {key: setting} if key else {}
+                yield from ((besides, value, depth) for value in few)
 
 
 def _like_before_learning(world: Slice, learned: Stage) -> bool:

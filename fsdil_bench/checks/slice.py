@@ -31,15 +31,17 @@ from .surroundings import Surroundings
 
 SCENARIO = "drawn-2shot"
 _SEED = 0
-_LENGTHS = ("steps", "epochs", "iterations")  # how knobs are called that say how long to train
+# How knobs are called that say how long to train and how often to look.
+_LENGTHS = ("steps", "epochs", "iterations", "views")
 _SHORT = 2
+_SYNONYMS = 3  # per class: texts cost more than images in a world this small
 
 
 @dataclass(frozen=True)
 class Cut:
     """How large a slice is; `other` takes other base images and wrong labels throughout."""
 
-    classes: int = 4
+    classes: int = 3
     domains: int = 3
     base: int = 5  # images per class
     shots: int = 2
@@ -274,7 +276,8 @@ def cut_stream(stream: Stream, cut: Cut, tests: int) -> Stream:
             wrong = (train.labels + 1) % cut.classes
             train = Samples(train.ids, wrong, train.load, train.keys)
         domains.append(replace(domain, train=train, test=_first(domain.test, cut.classes, tests)))
-    names, synonyms = stream.class_names[: cut.classes], stream.synonyms[: cut.classes]
+    names = stream.class_names[: cut.classes]
+    synonyms = tuple(words[:_SYNONYMS] for words in stream.synonyms[: cut.classes])
     return replace(stream, class_names=names, synonyms=synonyms, domains=tuple(domains), unseen=())
 
 

@@ -16,7 +16,7 @@ import toy_plugin
 
 from fsdil_bench import MethodInfo, RequestError, cli, knob
 from fsdil_bench.checks import CHECKS, check_method, method_checks
-from fsdil_bench.checks.knob_values import companions, values
+from fsdil_bench.checks.knob_values import quantities, switches, values
 from fsdil_bench.checks.resemblance import Gallery
 from fsdil_bench.plugins import load_registry
 
@@ -333,7 +333,8 @@ def test_values_keep_to_type_and_limits():
     assert tried["noisy"] == [True]
     assert 50 in tried["unused"]
     assert 3 not in tried["unused"]
-    assert next(name for name, _ in companions(config, config, "unused")) == "noisy"
+    assert switches(config, config) == [("noisy", True)]
+    assert [name for name, _ in quantities(config, config)][:3] == ["strength", "unused", "unused"]
 
 
 def test_a_gallery_knows_its_images_in_disguise_but_not_their_mean():

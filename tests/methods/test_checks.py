@@ -14,12 +14,16 @@ NARROW: dict[str, dict[str, Any]] = {"ranpac": {"size": 200}}
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
 
 
+def _is_slow(method: str, check: str) -> bool:
+    return method in SLOW or (method, check) == ("cvlc", "knobs")
+
+
 def _checks() -> list[Any]:
     return [
         pytest.param(
             check,
             id=f"{info.name}-{check.__name__}",
-            marks=[pytest.mark.slow] if info.name in SLOW else [],
+            marks=[pytest.mark.slow] if _is_slow(info.name, check.__name__) else [],
         )
         for info in fsdil_methods()
         for check in method_checks(info.name, config=NARROW.get(info.name))
