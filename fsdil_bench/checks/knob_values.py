@@ -16,17 +16,13 @@ def values(config: Any, full: Any) -> dict[str, list[Any]]:
     `full` is the config before training was made short: its values are among them.
     """
     hints = typing.get_type_hints(type(config))
-    return {
-        field.name: _others(
-            getattr(config, field.name),
-            [
-                *_suggested(hints[field.name], getattr(config, field.name)),
-                getattr(full, field.name),
-            ],
-            field.metadata,
-        )
-        for field in dataclasses.fields(config)
-    }
+    found = {}
+    for field in dataclasses.fields(config):
+        now = getattr(config, field.name)
+        first, *rest = [*_suggested(hints[field.name], now), now]
+        suggested = [first, getattr(full, field.name), *rest]
+        found[field.name] = _others(now, suggested, field.metadata)
+    return found
 
 
 def switches(config: Any, full: Any) -> list[tuple[str, Any]]:

@@ -102,7 +102,10 @@ class _Runs:
         digests, rest = self._known[key]
         for t in range(self.world.cut.domains):
             if t == len(digests):
-                digests.append(next(rest).digest())
+                stage = next(rest, None)  # None: it was refused before, which ends a run for good
+                if stage is None:
+                    raise CheckError("refused", "")
+                digests.append(stage.digest())
             yield digests[t]
 
 
@@ -124,9 +127,9 @@ def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, in
     lengths = [(key, getattr(full, key)) for key in world.lowered]
     for others, few, depth in (
         (choices, own[:1], 1),
+        (lengths, own[:3], all_domains),
         (sizes, own[:1], 1),
         ([("", None)], own[2:], all_domains),
-        (lengths, own[:3], all_domains),
         (choices + sizes, own[:1], all_domains),
     ):
         for key, setting in others:

@@ -326,6 +326,19 @@ def test_a_knob_may_be_declared_inert(failed):
     assert "unsued" in failed(Misspelt, only=["knobs"])["knobs"].found
 
 
+class Refuses(Knobs):
+    """Takes no value of a knob but its own."""
+
+    def learn(self, domain):
+        super().learn(domain)
+        if self.context.config.unused != 3:
+            raise ValueError("three, please")
+
+
+def test_values_that_are_refused_show_nothing(failed):
+    assert failed(Refuses, only=["knobs"])["knobs"].found.endswith(": unused")
+
+
 def test_values_keep_to_type_and_limits():
     config = Config(strength=0.0)
     tried = values(config, Config(unused=50))
