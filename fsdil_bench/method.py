@@ -48,12 +48,14 @@ class Method(ABC):
     """Base class of all methods.
 
     Class attributes say what it needs: `Config`, a frozen dataclass of knobs; `presets`, config
-    values per data set; `inputs`, which of "images" and "features" a test batch must hold.
+    values per data set; `inputs`, which of "images" and "features" a test batch must hold; `inert`,
+    knobs that change no result on a small slice of data and why (for `fsdil-bench check`).
     """
 
     Config: ClassVar[type] = NoConfig
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     inputs: ClassVar[frozenset[str]] = frozenset({"images"})
+    inert: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, context: Context) -> None:
         self.context = context

@@ -12,6 +12,8 @@ from ..plugins import Registry, load_registry
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..progress import Progress
+
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The `--plugin` option shared by all commands that need the registry."""
@@ -44,3 +46,15 @@ def console() -> Console:
     terminal = Console(highlight=False)
     # Tables in a pipe or a file must not be folded to an assumed 80 columns.
     return terminal if terminal.is_terminal else Console(highlight=False, width=200)
+
+
+def run_progress(quiet: bool) -> Progress:
+    """How far a long command is: bars in a terminal, lines elsewhere, nothing if `quiet`."""
+    from rich.console import Console
+
+    from ..progress import PlainProgress, Progress, RichProgress
+
+    if quiet:
+        return Progress()
+    terminal = Console(stderr=True)
+    return RichProgress(terminal) if terminal.is_terminal else PlainProgress()

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import RequestError
 from ..scenario import TRANSFORMS
-from .common import console, debug_option, open_registry, plugin_option
-
-if TYPE_CHECKING:
-    from ..progress import Progress
+from .common import console, debug_option, open_registry, plugin_option, run_progress
 
 
 @click.command(
@@ -93,7 +90,7 @@ def run(
     registry = open_registry(plugins)
     config = _read_toml(config_file) if config_file else {}
     config |= parse_assignments(settings)
-    progress = _progress(quiet)
+    progress = run_progress(quiet)
     records = []
     for each in _parse_seeds(seed, seeds):
         progress.say(f"{method} on {scenario}, seed {each}")
@@ -119,17 +116,6 @@ def run(
     for record in records:
         click.echo(f"record: {record.folder}")
     click.echo(f"more:   fsdil-bench show {records[-1].folder}")
-
-
-def _progress(quiet: bool) -> Progress:
-    from rich.console import Console
-
-    from ..progress import PlainProgress, Progress, RichProgress
-
-    if quiet:
-        return Progress()
-    terminal = Console(stderr=True)
-    return RichProgress(terminal) if terminal.is_terminal else PlainProgress()
 
 
 def _parse_seeds(seed: int | None, seeds: str | None) -> list[int]:

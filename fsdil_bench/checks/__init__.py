@@ -1,0 +1,22 @@
+"""Conformance checks for methods: does one keep to the contract, the seeds and the protocol?
+
+On the command line: `fsdil-bench check METHOD`. In a test of your own:
+
+    import pytest
+    from fsdil_bench.checks import method_checks
+
+    @pytest.mark.parametrize("check", method_checks("my-method", plugins=["my_method.py"]))
+    def test_my_method(check):
+        check()
+
+Every check is a short function in a module of this package. It looks at runs of the method on a
+slice of a scenario (`slice.py`), returns what it found, or raises `CheckError` with what is wrong
+and how to mend it. Checks say whether a method may be compared with others, not whether it is good.
+"""
+
+from __future__ import annotations
+
+from .finding import CheckError, Finding
+from .suite import CHECKS, MethodCheck, check_method, method_checks
+
+__all__ = ["CHECKS", "CheckError", "Finding", "MethodCheck", "check_method", "method_checks"]

@@ -1,0 +1,92 @@
+"""Checks that a method keeps to what it is handed, and leaves everything else alone."""
+
+from __future__ import annotations
+
+import torch
+
+from .finding import CheckError
+from .slice import Slice, Stage, as_array
+
+
+def quiet_prediction(world: Slice) -> str:
+    """Predicting changes neither the state nor later predictions."""
+    method, last = world.watched.method, world.cut.domains - 1
+    first, second = (world.stage(method, last) for _ in range(2))
+    before = world.watched.stages[-1]
+    # A stage predicts before it copies the state: what the second saw, the first had changed.
+    for one, other in ((before, first), (first, second)):
+        changed = _changed(one, other)
+        if changed:
+            raise CheckError(
+                f"predicting the same images again: {changed}",
+                "Learn nothing from test images, and count nothing while predicting.",
+            )
+    return "state and predictions stay as they are"
+
+
+def side_effects(world: Slice) -> str:
+    """The process, the class and its module are left as they were."""
+    domains = len(world.watched.stages)
+    if world.changed:
+        listed = "; ".join(f"{who} changed {what}" for what, who in world.changed.items())
+        raise CheckError(
+            listed.rstrip(","),
+            "Undo it before returning, or use a context manager; keep what is learned on self.",
+        )
+    return f"environment, torch's settings and class attributes are untouched by {domains} domains"
+
+
+def frozen_backbone(world: Slice) -> str:
+    """The shared model is left as it was: weights, mode and hooks."""
+    domains = len(world.watched.stages)
+    model, untouched = world.model, world.pristine_model()
+    remedy = "Train a copy (backbone.visual_copy()), or adapt it with fsdil_bench.adapters."
+    weights = untouched.state_dict()
+    for name, value in model.state_dict().items():
+        if name not in weights or not torch.equal(weights[name], value):
+            raise CheckError(f"weight '{name}' of the backbone was changed", remedy)
+    if any(module.training for module in model.modules()):
+        raise CheckError("the backbone was left in training mode", "Leave it in eval mode.")
+    if any(weight.requires_grad for weight in model.parameters()):
+        raise CheckError("weights of the backbone were left to be trained", remedy)
+    if _hooks(model) != _hooks(untouched):
+        raise CheckError("a hook was left on the backbone", "Remove it before learn returns.")
+    return f"all {len(weights)} tensors of the model are as they were before {domains} domains"
+
+
+def shots(world: Slice) -> str:
+    """Only the images of the current domain are read, through the view that is handed over."""
+    ledger = world.watched.ledger
+    if ledger.peeked:
+        raise CheckError(
+            f"it looked at private parts of the domain: {', '.join(sorted(ledger.peeked))}",
+            "Use labels, features(), images() and batches().",
+        )
+    for t, counts in ledger.labels.items():
+        wanted = world.cut.shots if t else world.cut.base
+        if set(counts.values()) != {wanted} or len(counts) != world.cut.classes:
+            raise CheckError(
+                f"domain {t + 1} has {dict(counts)} images per class, not {wanted}",
+                "The view was changed; leave it as it is.",
+            )
+    if ledger.outside:
+        raise CheckError(
+            f"images were served that the domain does not have: {sorted(ledger.outside)}",
+            "The view was changed; leave it as it is.",
+        )
+    read = ", ".join(str(t + 1) for t in sorted(ledger.read)) or "none"
+    return f"{world.cut.shots} images per class in later domains; domains read: {read}"
+
+
+def _changed(one: Stage, other: Stage) -> str:
+    for name in one.state.keys() | other.state.keys():
+        pair = one.state.get(name), other.state.get(name)
+        if as_array(pair[0]).tobytes() != as_array(pair[1]).tobytes():
+            return f"'{name}' of the state changes"
+    same = as_array(one.classes).tobytes() == as_array(other.classes).tobytes()
+    return "" if same else "predictions change"
+
+
+def _hooks(model: torch.nn.Module) -> list[int]:
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+    return [len(getattr(module, kind)) for module in model.modules() for kind in kinds]

@@ -1,0 +1,171 @@
+"""Checks that learning does something, and that every knob does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import torch
+
+from .finding import CheckError
+from .knob_values import quantities, switches, values
+from .slice import Slice, Stage, as_array
+
+
+def learns(world: Slice) -> str:
+    """What is learned follows from the images, and predictions follow from what is learned.
+
+    A method that declares a need for text, reads nothing of any domain and keeps nothing is a
+    zero-shot classifier, which is fine.
+    """
+    trial = world.watched
+    learned = trial.stages[0]
+    if world.job.info.needs_text and not trial.ledger.read and not learned.state:
+        return "zero-shot: it reads nothing of any domain and keeps nothing"
+    remedy = "Check that what learn computes is kept on self and used by predict."
+    if _like_before_learning(world, learned):
+        raise CheckError("learning the base domain changes neither state nor predictions", remedy)
+    other = next(world.stages(replace(world.cut, other=True)))
+    if other.digest() == learned.digest():
+        raise CheckError(
+            "other images with other labels leave the same state and the same predictions", remedy
+        )
+    if _ignores_its_state(world):
+        raise CheckError("predictions are the same whatever numbers are in the state", remedy)
+    digests = [_state_digest(stage) for stage in trial.stages]
+    if len(set(digests)) == 1 < len(digests):
+        return "the base domain alone changes the state"
+    return "other images give another state, another state gives other predictions"
+
+
+def knobs(world: Slice) -> str:
+    """Every knob of Config changes the state or the predictions.
+
+    A few values are tried, alone and then together with another value of each other knob. What
+    cannot show on a small slice is declared: `inert = {"knob": "why"}` in the method's class.
+    """
+    config, kind = world.job.config, world.job.method_class
+    tried = values(config, world.full)
+    names = [name for name, found in tried.items() if found]  # of types that can be varied
+    unknown = set(kind.inert) - set(tried)
+    if unknown:
+        raise CheckError(
+            f"`inert` names what is no knob: {', '.join(sorted(unknown))}", "Correct the name."
+        )
+    runs = _Runs(world)
+    dead, helped = [], {}
+    with world.progress.phase("knobs", len(names)):
+        for name in names:
+            if name not in kind.inert:
+                effect = _effect(runs, name)
+                if effect is None:
+                    dead.append(name)
+                elif effect:
+                    helped[name] = effect
+            world.progress.advance()
+    if dead:
+        raise CheckError(
+            f"without effect, alone and with any other: {', '.join(dead)}",
+            "Use the knob or remove it; if it cannot show on a small slice, say why in the "
+            'class attribute inert = {"knob": "why"}.',
+        )
+    notes = [f"{name} with {effect}" for name, effect in helped.items()]
+    notes += [f"{name} is declared inert ({why})" for name, why in kind.inert.items()]
+    active = len(set(names) - set(kind.inert))
+    return f"{active} knobs change the outcome" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+class _Runs:
+    """Runs under other options, each only as far as needed to see a difference."""
+
+    def __init__(self, world: Slice) -> None:
+        self.world = world
+        self._known: dict[str, tuple[list[str], Iterator[Stage]]] = {
+            repr([]): ([stage.digest() for stage in world.watched.stages], iter(()))
+        }
+
+    def differ(self, one: dict[str, Any], other: dict[str, Any], depth: int) -> bool:
+        """Whether two settings differ after up to `depth` domains; a refused one does not."""
+        pairs = zip(self._digests(one), self._digests(other), strict=True)
+        try:
+            return any(a != b for a, b in islice(pairs, depth))
+        except CheckError:
+            return False
+
+    def _digests(self, options: dict[str, Any]) -> Iterator[str]:
+        key = repr(sorted(options.items()))
+        if key not in self._known:
+            self._known[key] = ([], self.world.stages(options=options))
+        digests, rest = self._known[key]
+        for t in range(self.world.cut.domains):
+            if t == len(digests):
+                stage = next(rest, None)  # None: it was refused before, which ends a run for good
+                if stage is None:
+                    raise CheckError("refused", "")
+                digests.append(stage.digest())
+            yield digests[t]
+
+
+def _effect(runs: _Runs, name: str) -> str | None:
+    """What has to be set besides to see the knob's effect (""), or None if there is none."""
+    for besides, value, depth in _attempts(runs.world, name):
+        if runs.differ(besides, {**besides, name: value}, depth):
+            return ", ".join(f"{key}={setting}" for key, setting in besides.items())
+    return None
+
+
+def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, int]]:
+    """Other settings, a value of the knob, and how many domains to look at: cheap ones first."""
+    config, full, all_domains = world.job.config, world.full, world.cut.domains
+    own = values(config, full)[name]
+    for depth in (1, all_domains):
+        yield from (({}, value, depth) for value in own[:2])
+    choices, sizes = switches(config, full), quantities(config, full)
+    lengths = [(key, getattr(full, key)) for key in world.lowered]
+    for others, few, depth in (
+        (choices, own[:1], 1),
+        (lengths, own[:3], all_domains),
+        (sizes, own[:1], 1),
+        ([("", None)], own[2:], all_domains),
+        (choices + sizes, own[:1], all_domains),
+    ):
+        for key, setting in others:
+            if key != name:
+                besides = {key: setting} if key else {}
+                yield from ((besides, value, depth) for value in few)
+
+
+def _like_before_learning(world: Slice, learned: Stage) -> bool:
+    """Whether a method that has not learned is the same; one that cannot predict yet is not."""
+    fresh = world.build()
+    try:
+        stage = Stage(world.state_of(fresh), *world.predict(fresh, world.tests(0), 0))
+    except CheckError:
+        return False
+    return stage.digest() == learned.digest()
+
+
+def _ignores_its_state(world: Slice) -> bool:
+    """Whether noise in place of the state leaves all predictions as they are."""
+    last = len(world.watched.stages) - 1
+    stage, fresh = world.watched.stages[last], world.build()
+    generator = torch.Generator().manual_seed(0)
+    noise = {
+        name: torch.randn(value.shape, generator=generator).to(value)
+        if value.is_floating_point()
+        else value
+        for name, value in stage.state.items()
+    }
+    with suppress(CheckError):  # noise that is refused was at least looked at
+        with world.calling("load_state_dict"):
+            fresh.load_state_dict(noise)
+        classes, _ = world.predict(fresh, world.tests(last), last)
+        return as_array(classes).tobytes() == as_array(stage.classes).tobytes()
+    return False
+
+
+def _state_digest(stage: Stage) -> str:
+    return Stage(stage.state, None).digest()

@@ -1,0 +1,83 @@
+"""What a method was shown while it learned: a training view that writes down what it serves.
+
+The ledger holds copies of what was served, to look for it later, and weak references to the very
+tensors, to see which of them outlive their domain.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..views import TrainBatch, TrainDomain
+
+_MOST_COPIES = 1000  # views kept for the search: the first ones of a domain say enough
+
+
+class Ledger:
+    """All that the domains of one run served, one after the other."""
+
+    def __init__(self) -> None:
+        self.images: list[torch.Tensor] = []
+        self.features: list[torch.Tensor] = []
+        self.read: set[int] = set()  # domains of which anything was read
+        self.peeked: set[str] = set()  # private names that a method looked at
+        self.labels: dict[int, Counter[int]] = {}  # images of each class that a domain has
+        self.outside: set[int] = set()  # positions served that the domain does not have
+        self._served: list[tuple[str, weakref.ref[torch.Tensor]]] = []
+
+    def note(self, kind: str, domain: int, tensor: torch.Tensor) -> torch.Tensor:
+        """Write down that `tensor` was served, and give it on."""
+        copies = self.features if kind == "features" else self.images
+        if sum(map(len, copies)) < _MOST_COPIES * (domain + 1):
+            copies.append(tensor.detach().cpu().clone())
+        self._served.append((f"{kind} of domain {domain + 1}", weakref.ref(tensor)))
+        return tensor
+
+    def alive(self) -> Counter[str]:
+        """What was served and still exists, with how many tensors of it."""
+        return Counter(what for what, served in self._served if served() is not None)
+
+
+class WatchedDomain(TrainDomain):
+    """A training view with a ledger."""
+
+    def __init__(self, *arguments: Any, ledger: Ledger, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._ledger = ledger
+        ledger.labels[self.index] = Counter(self._samples.labels.tolist())
+
+    def __getattribute__(self, name: str) -> Any:
+        private = name == "__dict__" or (name.startswith("_") and not name.startswith("__"))
+        if private and not sys._getframe(1).f_globals["__name__"].startswith("fsdil_bench."):
+            object.__getattribute__(self, "_ledger").peeked.add(name)
+        return super().__getattribute__(name)
+
+    @property
+    def labels(self) -> torch.Tensor:
+        """As in `TrainDomain`."""
+        self._ledger.read.add(self.index)
+        return super().labels
+
+    def features(self) -> torch.Tensor:
+        """As in `TrainDomain`."""
+        self._ledger.read.add(self.index)
+        return self._ledger.note("features", self.index, super().features())
+
+    def images(self) -> torch.Tensor:
+        """As in `TrainDomain`."""
+        self._ledger.read.add(self.index)
+        return self._ledger.note("images", self.index, super().images())
+
+    def batches(self, *arguments: Any, **options: Any) -> Iterator[TrainBatch]:
+        """As in `TrainDomain`."""
+        self._ledger.read.add(self.index)
+        for batch in super().batches(*arguments, **options):
+            self._ledger.note("images", self.index, batch.images)
+            self._ledger.outside |= set(batch.positions.tolist()) - set(range(len(self)))
+            yield batch

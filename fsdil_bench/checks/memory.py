@@ -1,0 +1,110 @@
+"""Checks of what a method remembers: how much, and whether it is images.
+
+A method is searched in two places: its state, which is what a run stores, and everything that can
+be reached from it in memory (attributes, class attributes, module variables, closures). Stored
+images are recognised if they are scaled, shifted or rounded, also in half precision or as bytes.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+
+from ..cost import state_bytes
+from .finding import CheckError
+from .reach import reachable
+from .resemblance import Gallery
+from .slice import Slice
+
+_SLACK = 256  # bytes of names and counters that may come and go
+_KEEPS = "it declares that it keeps old images (exemplar_free=False)"
+
+
+def growth(world: Slice) -> str:
+    """The state grows by no more than a constant per domain, and never with images."""
+    sizes = [state_bytes(stage.state) for stage in world.watched.stages]
+    steps = [after - before for before, after in pairwise(sizes)]
+    remedy = "Keep statistics of constant size per domain, not samples and not histories."
+    for before, after in pairwise(steps):
+        if after > 1.2 * max(before, 0) + _SLACK:
+            raise CheckError(
+                f"the state grows faster than the number of domains: {_listed(sizes)} bytes", remedy
+            )
+    few, many = (_base_bytes(world, images) for images in (world.cut.base, 2 * world.cut.base))
+    more = world.cut.base * world.cut.classes
+    if world.job.info.exemplar_free and many - few >= more:
+        raise CheckError(
+            f"{more} more images in the base domain make the state {many - few:,} bytes larger",
+            remedy,
+        )
+    held = _held_while_predicting(world)
+    if held[0] < held[1] < held[2]:
+        raise CheckError(
+            f"memory grows with every prediction: {_listed(held)} bytes",
+            "Keep nothing while predicting.",
+        )
+    return f"{_listed(sizes)} bytes after each domain, however many images"
+
+
+def exemplars(world: Slice) -> str:
+    """The state holds no image, view or feature of a training image."""
+    if not world.job.info.exemplar_free:
+        return _KEEPS
+    trial = world.watched
+    gallery = Gallery(trial.ledger.images, trial.ledger.features)
+    for t, stage in enumerate(trial.stages):
+        for name, value in stage.state.items():
+            found = gallery.found_in(value)
+            if found:
+                raise CheckError(
+                    f"after domain {t + 1}, '{name}' of the state holds {found}",
+                    "Keep statistics (means, covariances, weights), or declare "
+                    "exemplar_free=False in its MethodInfo; boards then label it so.",
+                )
+    return f"none of {len(gallery)} images, views and features served is in the state"
+
+
+def leaks(world: Slice) -> str:
+    """No served image outlives its domain: on self, in a class, a module or a closure."""
+    if not world.job.info.exemplar_free:
+        return _KEEPS
+    trial = world.watched
+    gc.collect()
+    remedy = "Drop images and features when learn returns; they may not be used again."
+    tests = world.tests(world.cut.domains - 1)
+    gallery = Gallery(
+        [*trial.ledger.images, *([tests.images] if "images" in trial.method.inputs else [])],
+        [*trial.ledger.features, *([tests.features] if "features" in trial.method.inputs else [])],
+    )
+    for where, array in reachable(trial.method):
+        found = gallery.found_in(array)
+        if found:
+            raise CheckError(f"{where} holds {found} after its domain is over", remedy)
+    alive = trial.ledger.alive()
+    if alive:
+        listed = ", ".join(f"{count} × {what}" for what, count in alive.items())
+        raise CheckError(f"tensors that were served are still in memory: {listed}", remedy)
+    return "everything that was served is gone from memory"
+
+
+def _base_bytes(world: Slice, images: int) -> int:
+    cut = replace(world.cut, base=images)
+    method = world.build(cut)
+    world.learn(method, 0, cut=cut)
+    return state_bytes(world.state_of(method))
+
+
+def _held_while_predicting(world: Slice) -> list[int]:
+    """Bytes reachable from the method after one, two and three more predictions."""
+    method, last = world.watched.method, world.cut.domains - 1
+    held = []
+    for _ in range(3):
+        world.predict(method, world.tests(last), last)
+        held.append(sum(array.nbytes for _, array in reachable(method)))
+    return held
+
+
+def _listed(sizes: Iterable[int]) -> str:
+    return ", ".join(f"{size:,}" for size in sizes)

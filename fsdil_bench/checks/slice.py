@@ -1,0 +1,312 @@
+"""The small world that methods are checked on: a slice of a scenario, and runs through it.
+
+The harness' own parts do the work (shots, views, seeds, backbone); only the loop is written anew,
+because checks look at what happens between the steps. Runs are short: knobs that say how long to
+train are lowered, since no check asks how good a method is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..errors import FsdilError
+from ..method import Context, Method, RouterMethod, State
+from ..plugins import Registry
+from ..progress import Progress
+from ..runner import Job, prepare
+from ..scenario import Samples, Stream
+from ..seeds import numpy_generator, seed_everything
+from ..views import Batch
+from .finding import CheckError
+from .ledger import Ledger, WatchedDomain
+from .surroundings import Surroundings
+
+SCENARIO = "drawn-2shot"
+_SEED = 0
+# How knobs are called that say how long to train and how often to look.
+_LENGTHS = ("steps", "epochs", "iterations", "views")
+_SHORT = 2
+_SYNONYMS = 3  # per class: texts cost more than images in a world this small
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How large a slice is; `other` takes other base images and wrong labels throughout."""
+
+    classes: int = 3
+    domains: int = 3
+    base: int = 5  # images per class
+    shots: int = 2
+    other: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A method after a domain: copies of its state, and what it predicts for the tests so far."""
+
+    state: State
+    classes: Any
+    domains: Any = None  # guessed, by a router
+
+    def digest(self) -> str:
+        """Equal for equal states and predictions, to the last bit."""
+        found = hashlib.blake2b(digest_size=16)
+        guesses = {"classes": self.classes, "domains": self.domains}
+        for name, value in [*sorted(self.state.items()), *guesses.items()]:
+            array = np.ascontiguousarray(as_array(value))
+            found.update(f"{name} {array.dtype} {array.shape}".encode())
+            found.update(array.tobytes())
+        return found.hexdigest()
+
+
+class Trial:
+    """A whole run that was watched."""
+
+    def __init__(self, world: Slice) -> None:
+        self.ledger = Ledger()
+        self.method = world.build()
+        self.stages: list[Stage] = []
+        self.returned: list[Any] = []  # by learn
+        for t in range(world.cut.domains):
+            self.returned.append(world.learn(self.method, t, ledger=self.ledger))
+            self.stages.append(world.stage(self.method, t))
+
+
+class Slice:
+    """One method on a small world, and ways to run it there."""
+
+    def __init__(self, job: Job, cut: Cut, given: Mapping[str, Any], progress: Progress) -> None:
+        self.cut = replace(
+            cut,
+            domains=min(cut.domains, len(job.stream.domains)),
+            classes=min(cut.classes, len(job.stream.class_names)),
+        )
+        self.progress = progress
+        self.changed: dict[str, str] = {}  # what the method changed around it, and in which call
+        self.lowered = _lowered(job.config, given)
+        self.full = job.config
+        self.job = replace(job, config=replace(job.config, **self.lowered), workers=0)
+        self.pictures = self.job.pictures(Progress())
+        self.model = job.backbone.model  # built now, before a method can change torch's settings
+        # Features are cached, so that many tests cost nothing; images have to be encoded.
+        self._tests = 3 if "images" in job.method_class.inputs else 20
+        self._batches: dict[tuple[Cut, int], Batch] = {}
+        self._trial: Trial | None = None
+        self._unwatchable = ""
+
+    @property
+    def watched(self) -> Trial:
+        """The run that most checks look at; if it fails, it is not tried again."""
+        if self._unwatchable:
+            raise CheckError(
+                "could not be checked, because a plain run fails",
+                f"Mend it first: {self._unwatchable}",
+            )
+        if self._trial is None:
+            try:
+                self._trial = Trial(self)
+            except CheckError as error:
+                self._unwatchable = error.found
+                raise
+        return self._trial
+
+    def pristine_model(self) -> torch.nn.Module:
+        """The backbone's model, built once more."""
+        return self.job.backbone._build()
+
+    def close(self) -> None:
+        """Release the caches."""
+        self.pictures.close()
+
+    def build(
+        self, cut: Cut | None = None, options: Mapping[str, Any] | None = None, seed: int = _SEED
+    ) -> Method:
+        """A fresh method."""
+        stream = self._stream(cut or self.cut)
+        with self.calling("building it"):
+            config = replace(self.job.config, **(options or {}))
+            context = Context(config, self.job.backbone, stream.class_names, stream.synonyms, seed)
+            seed_everything(seed, "build")
+            return self.job.method_class(context)
+
+    def learn(
+        self,
+        method: Method,
+        t: int,
+        *,
+        cut: Cut | None = None,
+        seed: int = _SEED,
+        ledger: Ledger | None = None,
+    ) -> Any:
+        """Show the method domain t; gives what `learn` gave."""
+        stream = self._stream(cut or self.cut)
+        ledger = ledger or Ledger()
+
+        def view(i: int, earlier: tuple[WatchedDomain, ...] | None) -> WatchedDomain:
+            return WatchedDomain(
+                i, stream.domains[i].train, stream.class_names, self.pictures, (seed, t),
+                Progress(), earlier, ledger=ledger,
+            )  # fmt: skip
+
+        keeps = not self.job.info.exemplar_free
+        domain = view(t, tuple(view(i, ()) for i in range(t)) if keeps else None)
+        seed_everything(seed, "learn", t)
+        with self.calling(f"learn (domain {t + 1})"):
+            given = method.learn(domain)
+        domain.close()
+        self.pictures.forget(stream.domains[t].train)
+        return given
+
+    def stage(self, method: Method, t: int, cut: Cut | None = None, seed: int = _SEED) -> Stage:
+        """The method as it is after domain t."""
+        classes, domains = self.predict(method, self.tests(t, cut), t, seed)
+        return Stage(self.state_of(method), classes, domains)
+
+    def stages(
+        self, cut: Cut | None = None, options: Mapping[str, Any] | None = None, seed: int = _SEED
+    ) -> Iterator[Stage]:
+        """A run, domain by domain, as far as it is asked for."""
+        cut = replace(cut, domains=self.cut.domains) if cut else self.cut
+        method = self.build(cut, options, seed)
+        for t in range(cut.domains):
+            self.learn(method, t, cut=cut, seed=seed)
+            yield self.stage(method, t, cut, seed)
+
+    def predict(self, method: Method, batch: Batch, t: int, seed: int = _SEED) -> tuple[Any, Any]:
+        """Classes and, of a router, domains, as they come from the method."""
+        seed_everything(seed, "predict", t)
+        with torch.no_grad(), self.calling(f"predict (after domain {t + 1})"):
+            if not isinstance(method, RouterMethod):
+                return method.predict(batch), None
+            domains = method.predict_domain(batch)
+            given = torch.as_tensor(domains).to(self.job.backbone.device)
+            return method.predict_in_domain(batch, given), domains
+
+    def tests(self, t: int, cut: Cut | None = None) -> Batch:
+        """The test images of domains 0..t in a random mixture, as the method wants them."""
+        cut = cut or self.cut
+        if (cut, t) not in self._batches:
+            tests = [domain.test for domain in self._stream(cut).domains[: t + 1]]
+            batch = Batch(
+                torch.cat([self._images(test) for test in tests])
+                if "images" in self.job.method_class.inputs
+                else None,
+                torch.cat([self.pictures.features(test) for test in tests])
+                if "features" in self.job.method_class.inputs
+                else None,
+            )
+            self._batches[cut, t] = batch.select(mixture(len(batch)))
+        return self._batches[cut, t]
+
+    def state_of(self, method: Method) -> State:
+        """Copies of what the method remembers."""
+        with self.calling("state_dict"):
+            state = method.state_dict()
+        if not isinstance(state, dict) or not all(
+            isinstance(name, str) and torch.is_tensor(value) for name, value in state.items()
+        ):
+            raise CheckError(
+                "state_dict does not give a flat dict of named tensors",
+                "Give {name: tensor}; store a number as torch.tensor(number).",
+            )
+        return {name: value.detach().clone() for name, value in state.items()}
+
+    @contextmanager
+    def calling(self, what: str) -> Iterator[None]:
+        """Call the method: what it raises is a finding, what it changes is noted and undone."""
+        before = Surroundings.now(self.job.method_class)
+        try:
+            yield
+        except FsdilError as error:
+            raise CheckError(f"{what} failed: {error.message}", error.remedy) from error
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            raise CheckError(
+                f"{what} raised {type(error).__name__}: {error}",
+                f"Mend it; it was raised in line {place.lineno} of {place.filename}.",
+            ) from error
+        finally:
+            for change in before.differences(Surroundings.now(self.job.method_class)):
+                self.changed.setdefault(change, what)
+            before.restore()
+
+    def _images(self, samples: Samples) -> torch.Tensor:
+        views = self.pictures.plain(samples)
+        return self.pictures.transform.normalise(views, self.job.backbone.device)
+
+    def _stream(self, cut: Cut) -> Stream:
+        return cut_stream(self.job.stream, cut, self._tests)
+
+
+def open_slice(
+    method: str,
+    *,
+    registry: Registry,
+    scenario: str = SCENARIO,
+    config: Mapping[str, Any] | None = None,
+    backbone: str = "",
+    cut: Cut | None = None,
+    progress: Progress | None = None,
+) -> Slice:
+    """A slice of `scenario` for a method under `config`, on the CPU."""
+    job = prepare(
+        method, scenario, registry=registry, seed=_SEED, backbone=backbone, config=config,
+        device="cpu", workers=0,
+    )  # fmt: skip
+    return Slice(job, cut or Cut(), config or {}, progress or Progress())
+
+
+def cut_stream(stream: Stream, cut: Cut, tests: int) -> Stream:
+    """A few classes, domains (from the first to the last) and images of a stream."""
+    places = np.linspace(0, len(stream.domains) - 1, cut.domains).round().astype(int)
+    domains = []
+    for t, place in enumerate(places):
+        domain = stream.domains[place]
+        skipped = cut.base if cut.other and t == 0 else 0
+        train = _first(domain.train, cut.classes, cut.shots if t else cut.base, skipped)
+        if cut.other:
+            wrong = (train.labels + 1) % cut.classes
+            train = Samples(train.ids, wrong, train.load, train.keys)
+        domains.append(replace(domain, train=train, test=_first(domain.test, cut.classes, tests)))
+    names = stream.class_names[: cut.classes]
+    synonyms = tuple(words[:_SYNONYMS] for words in stream.synonyms[: cut.classes])
+    return replace(stream, class_names=names, synonyms=synonyms, domains=tuple(domains), unseen=())
+
+
+def mixture(count: int) -> torch.Tensor:
+    """Positions in a random order that is always the same."""
+    return torch.from_numpy(numpy_generator(_SEED, "mixture").permutation(count))
+
+
+def as_array(value: Any) -> np.ndarray:
+    """Anything a method may give as an array."""
+    if torch.is_tensor(value):
+        value = value.detach().cpu()
+        value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+    return np.asarray(value) if value is not None else np.zeros(0)
+
+
+def _first(samples: Samples, classes: int, count: int, skipped: int = 0) -> Samples:
+    """Some images of each of the first classes."""
+    members = [
+        np.flatnonzero(samples.labels == c)[skipped : skipped + count] for c in range(classes)
+    ]
+    return samples.subset(np.concatenate(members).tolist())
+
+
+def _lowered(config: Any, given: Mapping[str, Any]) -> dict[str, int]:
+    """Shorter training, by the names of knobs, unless the user has set them."""
+    lengths = {
+        f.name: getattr(config, f.name)
+        for f in fields(config)
+        if f.name.rsplit("_", 1)[-1] in _LENGTHS and f.name not in given
+    }
+    return {k: _SHORT for k, v in lengths.items() if isinstance(v, int) and v > _SHORT}

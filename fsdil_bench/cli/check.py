@@ -1,0 +1,107 @@
+"""`fsdil-bench check`: does a method keep to the rules?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import RequestError
+from .common import console, debug_option, open_registry, plugin_option, run_progress
+
+if TYPE_CHECKING:
+    from ..checks import Finding
+
+
+@click.command(
+    epilog="Examples:\n\n"
+    "\b\n"
+    "  fsdil-bench check ncm\n"
+    "  fsdil-bench check my-method --plugin my_method.py --only leaks --only seeds\n"
+    "\n"
+    "Ends with 0 if all checks pass and with 1 if not."
+)
+@click.argument("method", required=False)
+@click.option("--only", multiple=True, metavar="NAME", help="This check; may be given repeatedly.")
+@click.option("--list", "listed", is_flag=True, help="List the checks.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A method's option.")
+@click.option(
+    "--scenario", "-s", default="drawn-2shot", show_default=True,
+    help="What the small world is cut from; two shots or more.",
+)  # fmt: skip
+@click.option("--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@plugin_option
+@debug_option
+def check(
+    method: str | None,
+    only: Sequence[str],
+    listed: bool,
+    settings: Sequence[str],
+    scenario: str,
+    backbone: str,
+    as_json: bool,
+    quiet: bool,
+    plugins: Sequence[str],
+) -> None:
+    """Check that a method keeps to contract, seeds and protocol, on a small slice of data."""
+    from ..checks import check_method
+    from ..config import parse_assignments
+
+    if listed:
+        _list(as_json)
+        return
+    if method is None:
+        raise RequestError(
+            "no method is named", "Write `fsdil-bench check METHOD`; `list methods` shows them."
+        )
+    findings = check_method(
+        method,
+        only=only,
+        scenario=scenario,
+        registry=open_registry(plugins),
+        config=parse_assignments(settings),
+        backbone=backbone,
+        progress=run_progress(quiet),
+    )
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        _print(method, findings)
+    if not all(finding.passed for finding in findings):
+        sys.exit(1)
+
+
+def _print(method: str, findings: Sequence[Finding]) -> None:
+    from rich.text import Text
+
+    from ..tables import table
+
+    marks = {True: Text("passed", "green"), False: Text("FAILED", "bold red")}
+    rows = [
+        [finding.name, marks[finding.passed], finding.found + _mend(finding)]
+        for finding in findings
+    ]
+    console().print(table(["check", "", "what was found"], rows))
+    passed = sum(finding.passed for finding in findings)
+    click.echo(f"{method}: {passed} of {len(findings)} checks passed")
+
+
+def _mend(finding: Finding) -> str:
+    return "" if finding.passed else f"\nTo mend it: {finding.remedy}"
+
+
+def _list(as_json: bool) -> None:
+    from ..checks import CHECKS
+    from ..tables import table
+
+    rows = [[name, (check.__doc__ or "").partition("\n")[0]] for name, check in CHECKS.items()]
+    if as_json:
+        click.echo(json.dumps([{"check": name, "what": what} for name, what in rows], indent=1))
+        return
+    console().print(table(["check", "what it asks"], rows))

@@ -1,0 +1,35 @@
+"""All built-in methods pass the checks that other people's methods are held to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fsdil_methods import fsdil_methods
+
+from fsdil_bench.checks import MethodCheck, method_checks
+
+# Narrower where the full width says nothing more and costs seconds.
+NARROW: dict[str, dict[str, Any]] = {"ranpac": {"size": 200}}
+SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
+
+
+def _is_slow(method: str, check: str) -> bool:
+    return method in SLOW or (method, check) == ("cvlc", "knobs")
+
+
+def _checks() -> list[Any]:
+    return [
+        pytest.param(
+            check,
+            id=f"{info.name}-{check.__name__}",
+            marks=[pytest.mark.slow] if _is_slow(info.name, check.__name__) else [],
+        )
+        for info in fsdil_methods()
+        for check in method_checks(info.name, config=NARROW.get(info.name))
+    ]
+
+
+@pytest.mark.parametrize("check", _checks())
+def test_built_in_methods(check: MethodCheck, drawn_cache: None) -> None:
+    check()
