@@ -56,25 +56,25 @@ def frozen_backbone(world: Slice) -> str:
 
 def shots(world: Slice) -> str:
     """Only the images of the current domain are read, through the view that is handed over."""
-    ledger = world.watched.ledger
-    if ledger.peeked:
+    seen = world.watched.seen
+    if seen.peeked:
         raise CheckError(
-            f"it looked at private parts of the domain: {', '.join(sorted(ledger.peeked))}",
-            "Use labels, features(), images() and batches().",
+            f"it looked at private parts of the domain: {', '.join(sorted(seen.peeked))}",
+            "Use labels, features(), images(), batches() and take().",
         )
-    for t, counts in ledger.labels.items():
+    for t, counts in seen.labels.items():
         wanted = world.cut.shots if t else world.cut.base
         if set(counts.values()) != {wanted} or len(counts) != world.cut.classes:
             raise CheckError(
                 f"domain {t + 1} has {dict(counts)} images per class, not {wanted}",
                 "The view was changed; leave it as it is.",
             )
-    if ledger.outside:
+    if seen.outside:
         raise CheckError(
-            f"images were served that the domain does not have: {sorted(ledger.outside)}",
+            f"images were served that the domain does not have: {sorted(seen.outside)}",
             "The view was changed; leave it as it is.",
         )
-    read = ", ".join(str(t + 1) for t in sorted(ledger.read)) or "none"
+    read = ", ".join(str(t + 1) for t in sorted(seen.read)) or "none"
     return f"{world.cut.shots} images per class in later domains; domains read: {read}"
 
 

@@ -23,7 +23,7 @@ def learns(world: Slice) -> str:
     """
     trial = world.watched
     learned = trial.stages[0]
-    if world.job.info.needs_text and not trial.ledger.read and not learned.state:
+    if world.job.info.needs_text and not trial.seen.read and not learned.state:
         return "zero-shot: it reads nothing of any domain and keeps nothing"
     remedy = "Check that what learn computes is kept on self and used by predict."
     if _like_before_learning(world, learned):

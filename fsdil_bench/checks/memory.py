@@ -53,7 +53,7 @@ def exemplars(world: Slice) -> str:
     if not world.job.info.exemplar_free:
         return _KEEPS
     trial = world.watched
-    gallery = Gallery(trial.ledger.images, trial.ledger.features)
+    gallery = Gallery(trial.seen.images, trial.seen.features)
     for t, stage in enumerate(trial.stages):
         for name, value in stage.state.items():
             found = gallery.found_in(value)
@@ -75,14 +75,14 @@ def leaks(world: Slice) -> str:
     remedy = "Drop images and features when learn returns; they may not be used again."
     tests = world.tests(world.cut.domains - 1)
     gallery = Gallery(
-        [*trial.ledger.images, *([tests.images] if "images" in trial.method.inputs else [])],
-        [*trial.ledger.features, *([tests.features] if "features" in trial.method.inputs else [])],
+        [*trial.seen.images, *([tests.images] if "images" in trial.method.inputs else [])],
+        [*trial.seen.features, *([tests.features] if "features" in trial.method.inputs else [])],
     )
     for where, array in reachable(trial.method):
         found = gallery.found_in(array)
         if found:
             raise CheckError(f"{where} holds {found} after its domain is over", remedy)
-    alive = trial.ledger.alive()
+    alive = trial.seen.alive()
     if alive:
         listed = ", ".join(f"{count} × {what}" for what, count in alive.items())
         raise CheckError(f"tensors that were served are still in memory: {listed}", remedy)

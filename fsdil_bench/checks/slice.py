@@ -26,8 +26,8 @@ from ..scenario import Samples, Stream
 from ..seeds import numpy_generator, seed_everything
 from ..views import Batch
 from .finding import CheckError
-from .ledger import Ledger, WatchedDomain
 from .surroundings import Surroundings
+from .watching import Sightings, WatchedDomain
 
 SCENARIO = "drawn-2shot"
 _SEED = 0
@@ -71,12 +71,12 @@ class Trial:
     """A whole run that was watched."""
 
     def __init__(self, world: Slice) -> None:
-        self.ledger = Ledger()
+        self.seen = Sightings()
         self.method = world.build()
         self.stages: list[Stage] = []
         self.returned: list[Any] = []  # by learn
         for t in range(world.cut.domains):
-            self.returned.append(world.learn(self.method, t, ledger=self.ledger))
+            self.returned.append(world.learn(self.method, t, seen=self.seen))
             self.stages.append(world.stage(self.method, t))
 
 
@@ -144,16 +144,16 @@ class Slice:
         *,
         cut: Cut | None = None,
         seed: int = _SEED,
-        ledger: Ledger | None = None,
+        seen: Sightings | None = None,
     ) -> Any:
         """Show the method domain t; gives what `learn` gave."""
         stream = self._stream(cut or self.cut)
-        ledger = ledger or Ledger()
+        seen = seen or Sightings()
 
         def view(i: int, earlier: tuple[WatchedDomain, ...] | None) -> WatchedDomain:
             return WatchedDomain(
                 i, stream.domains[i].train, stream.class_names, self.pictures, (seed, t),
-                Progress(), earlier, ledger=ledger,
+                Progress(), earlier, seen=seen,
             )  # fmt: skip
 
         keeps = not self.job.info.exemplar_free

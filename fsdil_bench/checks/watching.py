@@ -1,7 +1,7 @@
 """What a method was shown while it learned: a training view that writes down what it serves.
 
-The ledger holds copies of what was served, to look for it later, and weak references to the very
-tensors, to see which of them outlive their domain.
+The sightings hold copies of what was served, to look for it later, and weak references to the very
+tensors, to see which of them outlive their domain. (`fsdil_bench.ledger` counts, in every run.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..views import TrainBatch, TrainDomain
 _MOST_COPIES = 1000  # views kept for the search: the first ones of a domain say enough
 
 
-class Ledger:
+class Sightings:
     """All that the domains of one run served, one after the other."""
 
     def __init__(self) -> None:
@@ -45,39 +45,47 @@ class Ledger:
 
 
 class WatchedDomain(TrainDomain):
-    """A training view with a ledger."""
+    """A training view with sightings."""
 
-    def __init__(self, *arguments: Any, ledger: Ledger, **options: Any) -> None:
+    def __init__(self, *arguments: Any, seen: Sightings, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._ledger = ledger
-        ledger.labels[self.index] = Counter(self._samples.labels.tolist())
+        self._seen = seen
+        seen.labels[self.index] = Counter(self._samples.labels.tolist())
 
     def __getattribute__(self, name: str) -> Any:
         private = name == "__dict__" or (name.startswith("_") and not name.startswith("__"))
         if private and not sys._getframe(1).f_globals["__name__"].startswith("fsdil_bench."):
-            object.__getattribute__(self, "_ledger").peeked.add(name)
+            object.__getattribute__(self, "_seen").peeked.add(name)
         return super().__getattribute__(name)
 
     @property
     def labels(self) -> torch.Tensor:
         """As in `TrainDomain`."""
-        self._ledger.read.add(self.index)
+        self._seen.read.add(self.index)
         return super().labels
 
     def features(self) -> torch.Tensor:
         """As in `TrainDomain`."""
-        self._ledger.read.add(self.index)
-        return self._ledger.note("features", self.index, super().features())
+        self._seen.read.add(self.index)
+        return self._seen.note("features", self.index, super().features())
 
     def images(self) -> torch.Tensor:
         """As in `TrainDomain`."""
-        self._ledger.read.add(self.index)
-        return self._ledger.note("images", self.index, super().images())
+        self._seen.read.add(self.index)
+        return self._seen.note("images", self.index, super().images())
+
+    def take(self, *arguments: Any, **options: Any) -> TrainBatch:
+        """As in `TrainDomain`."""
+        self._seen.read.add(self.index)
+        return self._note_batch(super().take(*arguments, **options))
 
     def batches(self, *arguments: Any, **options: Any) -> Iterator[TrainBatch]:
         """As in `TrainDomain`."""
-        self._ledger.read.add(self.index)
+        self._seen.read.add(self.index)
         for batch in super().batches(*arguments, **options):
-            self._ledger.note("images", self.index, batch.images)
-            self._ledger.outside |= set(batch.positions.tolist()) - set(range(len(self)))
-            yield batch
+            yield self._note_batch(batch)
+
+    def _note_batch(self, batch: TrainBatch) -> TrainBatch:
+        self._seen.note("images", self.index, batch.images)
+        self._seen.outside |= set(batch.positions.tolist()) - set(range(len(self)))
+        return batch
