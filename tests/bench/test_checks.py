@@ -194,6 +194,13 @@ class LooksInside(toy_plugin.Means):
         super().learn(domain)
 
 
+class SeedsItself(toy_plugin.Means):
+    def learn(self, domain):
+        super().learn(domain)
+        np.random.seed(3)  # noqa: NPY002 - what is looked for
+        self.sums += torch.from_numpy(np.random.rand(*self.sums.shape)).float()  # noqa: NPY002
+
+
 class NeedsTwoShots(toy_plugin.Means):
     def learn(self, domain):
         counts = torch.bincount(domain.labels)
@@ -269,6 +276,7 @@ class ReturnsSomething(toy_plugin.Means):
         ("quiet-prediction", LearnsFromTests),
         ("batch-size", BatchMean),
         ("frozen-backbone", SpoilsWeights),
+        ("side-effects", SeedsItself),
         ("shots", LooksInside),
         ("shots", toy_plugin.KeepsDomains),
         ("one-shot", NeedsTwoShots),
