@@ -72,6 +72,8 @@ class Trial:
 
     def __init__(self, world: Slice) -> None:
         self.seen = Sightings()
+        world.build()  # what importing a library changes is not the method's doing
+        world.changed.clear()
         self.method = world.build()
         self.stages: list[Stage] = []
         self.returned: list[Any] = []  # by learn
