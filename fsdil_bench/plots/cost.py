@@ -89,7 +89,7 @@ def plot_tradeoff(records: Sequence[Record], file: Path, metric: str = "AA*") ->
         score = fmean(r.metrics[metric] or 0.0 for r in members)
         style = {
             "color": PALETTE[i % len(PALETTE)],
-            "marker": MARKERS[(i // len(PALETTE) + i) % len(MARKERS)],
+            "marker": MARKERS[i % len(MARKERS)],
             "markeredgecolor": "white", "markersize": 9, "linestyle": "", "alpha": 0.9,
         }  # fmt: skip
         # Logarithms know no zero.

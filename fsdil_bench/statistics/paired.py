@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import RecordError, RequestError
 from ..record import Record
-from .outcomes import contributions, correct, has_predictions, test_counts, weights_of
+from .outcomes import contributions, correct, has_predictions, image_counts, weights_of
 from .uncertainty import Estimate, Interval, estimate
 
 
@@ -50,7 +50,7 @@ def compare(
 ) -> Comparison:
     """Compare the records of two methods on one board, paired by image and by seed."""
     a, b = shared_seeds(a, b)
-    counts = test_counts(a[0])
+    counts = image_counts(a[0])
     weights = weights_of(metric, counts)
     if weights is None:
         raise RequestError(f"{metric} is undefined for a single domain", "Choose another --metric.")
@@ -68,7 +68,7 @@ def compare(
 def difference_of(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> Estimate:
     """The difference in the weighted sum of accuracies between paired records."""
     apart = contributions(a, weights) - contributions(b, weights)
-    return estimate(apart, test_counts(a[0]))
+    return estimate(apart, image_counts(a[0]))
 
 
 def shared_seeds(a: Sequence[Record], b: Sequence[Record]) -> tuple[list[Record], list[Record]]:
@@ -136,7 +136,7 @@ def _name(record: Record) -> str:
 
 
 def _effect(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> float | None:
-    counts = test_counts(a[0])
+    counts = image_counts(a[0])
     worth = np.repeat(weights / np.asarray(counts), counts, axis=1)
     won = lost = 0.0
     for ours, theirs in zip(a, b, strict=True):
