@@ -6,6 +6,9 @@ are those of `fsdil_bench.statistics`. Differences are A minus B.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -13,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from .errors import RequestError
 from .metrics import METRICS
 from .record import Record
 from .statistics import (
     Comparison,
     Interval,
+    check_comparable,
     compare,
     correct,
     difference_of,
@@ -85,6 +90,39 @@ def full_comparison(
         _cost(ours, theirs),
         _notes(a, b, overall.seeds),
     )
+
+
+def boards_of(records: Sequence[Record]) -> dict[str, dict[str, list[Record]]]:
+    """Records by scenario and backbone, then by method (by its settings too, where a board has it
+    with several); refused where a board would hold what does not compare."""
+    boards: dict[str, dict[str, Record]] = defaultdict(dict)
+    for record in records:  # a run that is there twice counts once
+        boards[f"{record.spec['scenario']}, {record.spec['backbone']}"][record.run_id] = record
+    for name, found in boards.items():
+        first, *others = found.values()
+        for other in others:
+            check_comparable(first, other)
+            for key in ("precision", "base_limit", "scenario_options"):
+                if first.spec[key] != other.spec[key]:
+                    raise RequestError(
+                        f"runs of {name} differ in {key.replace('_', ' ')}: "
+                        f"{first.spec[key]} and {other.spec[key]}",
+                        "Give folders with runs that were made alike.",
+                    )
+    return {name: _rows(list(found.values())) for name, found in sorted(boards.items())}
+
+
+def _rows(records: list[Record]) -> dict[str, list[Record]]:
+    settings: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        told_apart = json.dumps([record.spec["config"], record.method["code"]], sort_keys=True)
+        settings[record.spec["method"]][told_apart].append(record)
+    rows = {}
+    for method, found in settings.items():
+        for told_apart, members in found.items():
+            mark = hashlib.blake2b(told_apart.encode(), digest_size=2).hexdigest()
+            rows[method if len(found) == 1 else f"{method} [{mark}]"] = members
+    return rows
 
 
 def _scores(a: list[Record], b: list[Record], level: float) -> list[Difference]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -85,19 +83,12 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None) ->
 
     A board is a scenario with its shots and backbone. Only methods that every board has are ranked.
     """
-    from ..leaderboard import group_into_boards
+    from ..compare import boards_of
     from ..record import find_records
     from ..statistics import average_ranks
     from .compare_tables import ranking
 
-    groups = group_into_boards(find_records(*runs))
-    boards = {f"{key[0]}, {key[1]}": _rows(records) for key, records in sorted(groups.items())}
-    if len(boards) < len(groups):
-        raise RequestError(
-            "some boards differ in order, precision, weights or test images alone",
-            "Rank over runs that were made alike.",
-        )
-    found = average_ranks(boards, metric)
+    found = average_ranks(boards_of(find_records(*runs)), metric)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
     else:
@@ -135,17 +126,3 @@ def _runs_of(name: str, runs: Sequence[Path], scenario: str | None) -> list[Reco
         if len(found) > 1:
             raise RequestError(f"{name} has runs of several {what}s: {', '.join(found)}", option)
     return records
-
-
-def _rows(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """The rows of a board: a method, or each of its settings where it has several."""
-    settings: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        told_apart = json.dumps([record.spec["config"], record.method["code"]], sort_keys=True)
-        settings[record.spec["method"]][told_apart].append(record)
-    rows = {}
-    for method, found in settings.items():
-        for told_apart, members in found.items():
-            mark = hashlib.blake2b(told_apart.encode(), digest_size=2).hexdigest()
-            rows[method if len(found) == 1 else f"{method} [{mark}]"] = members
-    return rows

@@ -25,7 +25,7 @@ def comparison(found: FullComparison) -> RenderableType:
         _differences(found.domains, a, b, "accuracy (%) on each domain after the last one"),
         Text("* told from zero at 5 %, the domains with Holm's correction for their number\n"),
         _decided(found.deciding["overall"][0], a, b),
-        _deciding([*found.deciding["domains"]], a, b, "domain"),
+        _deciding(found.deciding["domains"], a, b, "domain"),
         _deciding(found.deciding["classes"], a, b, "class"),
     ]
     if found.routing:
@@ -49,8 +49,7 @@ def comparison(found: FullComparison) -> RenderableType:
 def ranking(found: Ranking, metric: str) -> RenderableType:
     """Average ranks, and what they mean."""
     rows = [[f"{rank:.2f}", name] for name, rank in found.ranks.items()]
-    title = f"average rank by {metric} over {len(found.boards)} boards: {'; '.join(found.boards)}"
-    lines = []
+    lines = [f"Ranks by {metric} on {len(found.boards)} boards: {'; '.join(found.boards)}."]
     if found.p is not None:
         lines.append(f"Friedman's test that all are alike: p = {found.p:.2g}.")
     if found.critical_difference is None:
@@ -67,7 +66,7 @@ def ranking(found: Ranking, metric: str) -> RenderableType:
         )
     if found.left_out:
         lines.append(f"Left out, for some board lacks them: {', '.join(found.left_out)}.")
-    return Group(table(["rank", "method"], rows, title), Text("\n".join(lines)))
+    return Group(table(["average rank", "method"], rows), Text("\n".join(lines)))
 
 
 def _differences(rows: Sequence[Difference], a: str, b: str, title: str) -> Table:
