@@ -93,6 +93,11 @@ def check_ending(file: Path) -> None:
         )
 
 
+def set_headline(figure: Any, text: str) -> None:
+    """A title over several panels."""
+    figure.suptitle(text, x=0.01, ha="left", fontweight="bold")
+
+
 def name_ticks(axes: Any, names: Sequence[str]) -> None:
     """Put a name at each of the positions 0, 1, ...; slanted where they would not fit."""
     if max(map(len, names)) * len(names) > 40:
