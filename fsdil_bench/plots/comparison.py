@@ -71,9 +71,8 @@ def _differences(axes: Any, found: FullComparison) -> None:
     reach = max(max(-row.interval.low, row.interval.high) for row in rows) * 1.08 or 1.0
     axes.set_xlim(-reach, reach)
     axes.grid(axis="x")
-    axes.set_xlabel(
-        f"percentage points, {overall.interval.level:.0%} intervals, grey: not told apart"
-    )
+    level = f"{overall.interval.level:.0%} intervals"
+    axes.set_xlabel(f"percentage points, {level}; grey: not told apart (domains after Holm)")
     axes.set_title(f"← {overall.b} better | {overall.a} better →", loc="center")
 
 

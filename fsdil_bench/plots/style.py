@@ -28,7 +28,9 @@ INK = "#444444"
 SCALE = "Blues"
 
 _STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same
+    "font.family": "sans-serif",
+    # The first comes with matplotlib, so that every machine draws the same.
+    "font.sans-serif": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
