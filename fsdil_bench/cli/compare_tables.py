@@ -17,8 +17,6 @@ def comparison(found: FullComparison) -> RenderableType:
     """A comparison of two methods, the sentence that sums it up last."""
     overall = found.overall
     a, b = overall.a, overall.b
-    if a == b:
-        a, b = f"{a} (A)", f"{b} (B)"
     seeds = ", ".join(map(str, overall.seeds))
     parts: list[RenderableType] = [
         _differences(found.scores, a, b, f"scores (%), {overall.interval.covers}: {seeds}"),
