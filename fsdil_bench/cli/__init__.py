@@ -12,6 +12,7 @@ import click
 from .. import __version__
 from ..errors import FsdilError
 from .check import check
+from .compare import compare, rank
 from .data import data
 from .listing import listing
 from .new import new_method, new_scenario
@@ -68,5 +69,7 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
+for command in (
+    run, check, listing, data, show, compare, rank, leaderboard, new_method, new_scenario,
+):  # fmt: skip
     cli.add_command(command)
