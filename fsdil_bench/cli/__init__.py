@@ -17,6 +17,7 @@ from .listing import listing
 from .new import new_method, new_scenario
 from .results import leaderboard, show
 from .run import run
+from .verify import submit, verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -69,4 +70,6 @@ def cli(debug: bool) -> None:
 
 
 for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
+    cli.add_command(command)
+for command in (verify, submit):
     cli.add_command(command)
