@@ -15,6 +15,7 @@ from .check import check
 from .data import data
 from .listing import listing
 from .new import new_method, new_scenario
+from .paper import paper
 from .results import leaderboard, show
 from .run import run
 from .verify import submit, verify
@@ -71,5 +72,5 @@ def cli(debug: bool) -> None:
 
 for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
     cli.add_command(command)
-for command in (verify, submit):
+for command in (paper, verify, submit):
     cli.add_command(command)
