@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 # An absolute path, or one from the home folder; the fraction in "ViT-B/16" is none.
-_PATH = re.compile(r"""(?<![\w.~/\\-])(?:~|/|[A-Za-z]:[\\/])[^\s'",;]*""")
+_PATH = re.compile(r"""(?<![\w.~/\\-])(?:~|/|[A-Za-z]:[\\/])[^\s'",;+]*""")
 _ANYBODY = {"admin", "docker", "localhost", "root", "runner", "ubuntu", "user", "vscode"}
 
 

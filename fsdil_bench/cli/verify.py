@@ -136,6 +136,7 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
 
 def _check(runs: Sequence[Path], scratch: Path) -> tuple[list[Checked], list[str]]:
     """All records below `runs` checked, and what is wrong with the submissions they came in."""
+    from ..record import RECORD_FILE
     from ..record_checks import check_folder, find_folders
     from ..submission import manifest_problems, open_archive
 
@@ -144,6 +145,8 @@ def _check(runs: Sequence[Path], scratch: Path) -> tuple[list[Checked], list[str
     for number, path in enumerate(runs):
         if not path.exists():
             raise RequestError(f"'{path}' does not exist", "Give a folder that holds runs.")
+        if path.name == RECORD_FILE:
+            path = path.parent
         root = open_archive(path, scratch / str(number)) if path.is_file() else path
         problems += [f"{path}: {problem}" for problem in manifest_problems(root)]
         folders += find_folders(root)
