@@ -16,8 +16,10 @@ from .compare import compare, rank
 from .data import data
 from .listing import listing
 from .new import new_method, new_scenario
+from .paper import paper
 from .results import leaderboard, show
 from .run import run
+from .verify import submit, verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -72,4 +74,6 @@ def cli(debug: bool) -> None:
 for command in (
     run, check, listing, data, show, compare, rank, leaderboard, new_method, new_scenario,
 ):  # fmt: skip
+    cli.add_command(command)
+for command in (paper, verify, submit):
     cli.add_command(command)
