@@ -32,7 +32,9 @@ def checks_table() -> str:
     """The checks of `fsdil-bench check`, as it lists them."""
     from fsdil_bench.checks import CHECKS
 
-    rows = [f"| `{name}` | {(check.__doc__ or '').splitlines()[0]} |" for name, check in CHECKS.items()]
+    rows = [
+        f"| `{name}` | {(check.__doc__ or '').splitlines()[0]} |" for name, check in CHECKS.items()
+    ]
     return "\n".join(["| check | what it asks |", "|---|---|", *rows])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import io
 import os
 import re
@@ -75,8 +74,10 @@ def expanded(command: str) -> list[str]:
     """The words of a command as a shell hands them over: ~, $NAME and * are filled in."""
     words: list[str] = []
     for word in shlex.split(command):
-        word = os.path.expanduser(os.path.expandvars(word))
-        words += sorted(glob.glob(word)) or [word] if "*" in word else [word]
+        word = os.path.expandvars(word)
+        if word.startswith("~"):
+            word = str(Path(word).expanduser())
+        words += sorted(map(str, Path().glob(word))) if "*" in word else [word]
     return words
 
 
@@ -100,7 +101,8 @@ def call(words: list[str]) -> tuple[int, str]:
             else:
                 raise AssertionError(f"no way to run {shlex.join(words)}")
         except SystemExit as end:
-            return (end.code if isinstance(end.code, int) else int(bool(end.code))), output.getvalue()
+            code = end.code if isinstance(end.code, int) else int(bool(end.code))
+            return code, output.getvalue()
     return 0, output.getvalue()
 
 

@@ -9,9 +9,7 @@ import textwrap
 from fsdil_bench import hookspecs
 
 HOOKS = {
-    name: spec
-    for name, spec in vars(hookspecs).items()
-    if hasattr(spec, f"{hookspecs.GROUP}_spec")
+    name: spec for name, spec in vars(hookspecs).items() if hasattr(spec, f"{hookspecs.GROUP}_spec")
 }
 
 

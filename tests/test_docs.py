@@ -239,8 +239,8 @@ def test_from_nothing_to_a_new_method_on_a_board(reader, tmp_path):
     assert not list(tmp_path.iterdir())
     reader(FIRST_METHOD)
     [board] = tmp_path.glob("boards/drawn-1shot*.md")
-    rows = [line.split("|")[1].strip() for line in board.read_text().splitlines() if "±" in line]
-    assert {"my-idea", "ncm"} <= set(rows)
+    rows = re.findall(r"^\| ([\w-]+) .*±", board.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == ["my-idea", "ncm"]
 
 
 @pytest.mark.parametrize("page", docs.PAGES)
