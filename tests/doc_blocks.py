@@ -109,21 +109,22 @@ def call(words: list[str]) -> tuple[int, str]:
 def run_python(block: Block, names: dict[str, Any]) -> str:
     """Run a Python block in the names of its page: what it prints.
 
-    Tests that it defines are called; plugins that it defines must load without a problem.
+    Tests that it defines are called; a plugin must load without a problem and offer something.
     """
-    output = io.StringIO()
-    names = names if not block.title else {"__name__": Path(block.title).stem}
-    with contextlib.redirect_stdout(output):
-        exec(compile(block.text, str(block), "exec"), names)
-        for name, value in list(names.items()):
-            if name.startswith("test_") and block.title.startswith("test_"):
-                for arguments in _parameters(value):
-                    value(*arguments)
     if "@hookimpl" in block.text:
         file = Path(block.title or f"plugin_of_line_{block.line}.py")
         file.write_text(block.text, encoding="utf-8")
         [plugin] = [p for p in load_registry([file]).plugins if p.source == str(file)]
+        assert plugin.offers, block
         assert not plugin.problems, f"{block}: {plugin.problems}"
+        return ""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(block.text, str(block), "exec"), names)
+        if block.title.startswith("test_"):
+            for test in [value for name, value in names.items() if name.startswith("test_")]:
+                for arguments in _parameters(test):
+                    test(*arguments)
     return output.getvalue()
 
 

@@ -168,9 +168,10 @@ def check_without_running(words: list[str], page: str) -> None:
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             assert re.search(rf"^{target}:", makefile, re.MULTILINE)
         case ["pip", "install", *_, what]:
-            folder = (ROOT / page).parent if "fsdil-bench" not in what else ROOT
-            path, _, extras = what.removesuffix("]").partition("[")
-            project = folder / (path if folder != ROOT or path.startswith("examples") else ".")
+            place, _, extras = what.removesuffix("]").partition("[")
+            project = (ROOT / page).parent if place == "." else ROOT / place
+            if place == "fsdil-bench":
+                project = ROOT
             declared = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
             known = declared["project"].get("optional-dependencies", {})
             assert not extras or extras in known
