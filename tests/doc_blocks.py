@@ -20,10 +20,11 @@ import pytest
 from fsdil_bench import cli
 from fsdil_bench.config import parse_assignments, resolve
 from fsdil_bench.plugins import Registry, load_registry
-from fsdil_bench.runner import load_method_class
+from fsdil_bench.runner import load_method_class, run
 from fsdil_bench.scenario import ScenarioId
 
 ROOT = Path(__file__).parent.parent
+TOY = ROOT / "tests" / "toy_plugin.py"
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "examples/*/*.md")
@@ -109,14 +110,20 @@ def call(words: list[str]) -> tuple[int, str]:
 def run_python(block: Block, names: dict[str, Any]) -> str:
     """Run a Python block in the names of its page: what it prints.
 
-    Tests that it defines are called; a plugin must load without a problem and offer something.
+    Tests that it defines are called; a plugin must load without a problem and offer something, and
+    the methods in it must run.
     """
     if "@hookimpl" in block.text:
         file = Path(block.title or f"plugin_of_line_{block.line}.py")
         file.write_text(block.text, encoding="utf-8")
-        [plugin] = [p for p in load_registry([file]).plugins if p.source == str(file)]
+        registry = load_registry([file, TOY])
+        [plugin] = [p for p in registry.plugins if p.source == str(file)]
         assert plugin.offers, block
         assert not plugin.problems, f"{block}: {plugin.problems}"
+        for name, info in registry.methods.items():
+            if registry.sources[f"method {name}"] == plugin.name:
+                assert not isinstance(info.factory, str)
+                run(name, "toy-1shot", base_limit=2, registry=registry, out="toy-runs")
         return ""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):

@@ -41,18 +41,27 @@ class Broken(importlib.abc.MetaPathFinder):
             raise ImportError("broken on purpose")
 
 
+def own_modules() -> list[str]:
+    packages = ("fsdil_methods", "fsdil_scenarios", "fsdil_bench.clip")
+    return [name for name in sys.modules if f"{name}.".startswith(tuple(f"{p}." for p in packages))]
+
+
 @pytest.fixture
 def break_module(monkeypatch):
     """From now on a module of the project cannot be imported, nor one that imports it."""
+    kept = {name: sys.modules[name] for name in own_modules()}
 
     def broken(module):
-        own = ("fsdil_methods", "fsdil_scenarios", "fsdil_bench.clip")
-        for name in list(sys.modules):
-            if name in own or name.startswith(tuple(f"{each}." for each in own)):
-                monkeypatch.delitem(sys.modules, name)
+        for name in kept:
+            del sys.modules[name]
         monkeypatch.setattr(sys, "meta_path", [Broken(module), *sys.meta_path])
 
-    return broken
+    yield broken
+    for name in own_modules():  # copies that were made meanwhile
+        del sys.modules[name]
+    sys.modules.update(kept)
+    if "fsdil_bench.clip" in kept:
+        fsdil_bench.clip = kept["fsdil_bench.clip"]
 
 
 @pytest.fixture
