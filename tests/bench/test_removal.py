@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.abc
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -41,9 +42,12 @@ class Broken(importlib.abc.MetaPathFinder):
             raise ImportError("broken on purpose")
 
 
+#: The packages that plugins are in: `fsdil_methods`, `fsdil_bench.clip` and so on.
+PACKAGES = {re.match(r"fsdil_bench\.\w+|\w+", entry.value)[0] for entry in ENTRIES.values()}
+
+
 def own_modules() -> list[str]:
-    packages = ("fsdil_methods", "fsdil_scenarios", "fsdil_bench.clip")
-    return [name for name in sys.modules if f"{name}.".startswith(tuple(f"{p}." for p in packages))]
+    return [name for name in sys.modules if f"{name}.".startswith(tuple(f"{p}." for p in PACKAGES))]
 
 
 @pytest.fixture
@@ -60,8 +64,10 @@ def break_module(monkeypatch):
     for name in own_modules():  # copies that were made meanwhile
         del sys.modules[name]
     sys.modules.update(kept)
-    if "fsdil_bench.clip" in kept:
-        fsdil_bench.clip = kept["fsdil_bench.clip"]
+    for name in PACKAGES & set(kept):
+        parent, _, own = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], own, kept[name])
 
 
 @pytest.fixture
