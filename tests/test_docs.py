@@ -35,7 +35,7 @@ class Instead:
     code: int = 0
 
 
-#: A few seconds of CVLC, on two domains.
+#: CVLC without training.
 SHORT = "--set base_epochs=0 --set epochs=0 --set least_views=1 --set synonyms=false --base-limit 1"
 WEIGHTS = "needs ViT-B/16's weights"
 TRAINS = "trains for minutes"
