@@ -10,7 +10,7 @@ demo: $(VENV)/.installed  ## run the main job on the embedded world
 	$(BIN)/fsdil-bench run --method cvlc --scenario drawn-1shot
 
 test: $(VENV)/.installed-dev lint  ## style, types and all tests but the slow ones
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/.installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow

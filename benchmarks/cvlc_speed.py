@@ -22,6 +22,7 @@ import torch
 
 from fsdil_bench import Backbone, Context, Domain, ImageSpec, Samples, Stream
 from fsdil_bench.folder import RunFolder
+from fsdil_bench.ledger import Ledger
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
 from fsdil_bench.protocol import Loop
@@ -99,14 +100,14 @@ def measure(
         cpu.append(time.process_time() - worked)
         return result
 
-    train, originals = method._train, method._originals(loop._train_domain(0))
+    train, originals = method._train, method._originals(loop._train_domain(0, Ledger()))
     method._originals = lambda domain: originals  # type: ignore[method-assign]
     method._train = lambda *given: timed(lambda: train(*given))  # type: ignore[method-assign]
-    method.learn(loop._train_domain(0))
+    method.learn(loop._train_domain(0, Ledger()))
     del method._train
     if not plain:
         loop._evaluate(0)  # as in a run: earlier domains' test features are known by now
-    timed(lambda: method.learn(loop._train_domain(1)))
+    timed(lambda: method.learn(loop._train_domain(1, Ledger())))
     tests = [domain.test for domain in stream.domains]
     if plain:
         images = torch.cat([pictures.plain(test) for test in tests])

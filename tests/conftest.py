@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: the cores are shared
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TOY = Path(__file__).parent / "toy_plugin.py"
 
@@ -18,9 +22,12 @@ def _own_cache(request, tmp_path_factory, monkeypatch):
 
 @pytest.fixture(scope="session")
 def drawn_cache(tmp_path_factory):
-    """One cache for all tests on the drawn world, whose pictures take a while to draw."""
+    """One cache for all tests on the drawn world, whose pictures take a while to draw: also for
+    those of other processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("drawn-cache")))
+        patch.setenv("FSDIL_CACHE", str(shared / "drawn-cache"))
         yield
 
 

@@ -117,6 +117,7 @@ def test_a_third_partys_method_in_a_fresh_environment(tmp_path):
     bench = place / "bin" / "fsdil-bench"
     assert "hello" in call(bench, "list", "methods")
     assert "fsdil-hello 0.1.0" in call(bench, "list", "plugins")
+    assert "checks passed" in call(bench, "check", "hello", "--quiet")
     short = ["-s", "drawn-1shot", "--order", "real,sketch", "--base-limit", "2", "-q"]
     for method in ("hello", "ncm"):
         assert f"record: runs/drawn-1shot/{method}" in call(bench, "run", "-m", method, *short)

@@ -53,7 +53,7 @@ def test_a_file_that_runs_at_once(call, tmp_path, kind, file, run):
     assert code == 0, err
     assert out.startswith(f"wrote {file}\n")
     assert [path.name for path in tmp_path.iterdir()] == [file]
-    [command] = next_commands(out)
+    command, *others = next_commands(out)
     assert command == f"fsdil-bench run --plugin {file} {run}"
     # On the toy world, where it takes a moment.
     arguments = [word.replace("drawn-1shot", "toy-1shot") for word in shlex.split(command)[1:]]
@@ -61,6 +61,10 @@ def test_a_file_that_runs_at_once(call, tmp_path, kind, file, run):
     assert code == 0, err
     assert "record: runs/" in out
     assert load_registry([file]).warnings() == []
+    assert others == ([f"fsdil-bench check --plugin {file} bright-idea"] * (kind == "method"))
+    for other in others:
+        code, out, err = call(*shlex.split(other)[1:], "--scenario", "toy-2shot", *TOY_BACKBONE)
+        assert code == 0, out + err
 
 
 def test_the_options_of_the_method_work(call):

@@ -26,7 +26,7 @@ from ..scenario import Samples, Stream
 from ..seeds import numpy_generator, seed_everything
 from ..views import Batch
 from .finding import CheckError
-from .surroundings import Surroundings
+from .surroundings import Surroundings, seeding
 from .watching import Sightings, WatchedDomain
 
 SCENARIO = "drawn-2shot"
@@ -72,6 +72,8 @@ class Trial:
 
     def __init__(self, world: Slice) -> None:
         self.seen = Sightings()
+        world.build()  # what importing a library changes is not the method's doing
+        world.changed.clear()
         self.method = world.build()
         self.stages: list[Stage] = []
         self.returned: list[Any] = []  # by learn
@@ -223,8 +225,10 @@ class Slice:
     def calling(self, what: str) -> Iterator[None]:
         """Call the method: what it raises is a finding, what it changes is noted and undone."""
         before = Surroundings.now(self.job.method_class)
+        seeded: list[str] = []
         try:
-            yield
+            with seeding() as seeded:
+                yield
         except FsdilError as error:
             raise CheckError(f"{what} failed: {error.message}", error.remedy) from error
         except Exception as error:
@@ -234,7 +238,8 @@ class Slice:
                 f"Mend it; it was raised in line {place.lineno} of {place.filename}.",
             ) from error
         finally:
-            for change in before.differences(Surroundings.now(self.job.method_class)):
+            now = Surroundings.now(self.job.method_class)
+            for change in [*before.differences(now), *seeded]:
                 self.changed.setdefault(change, what)
             before.restore()
 

@@ -1,17 +1,20 @@
 """What a method must leave as it found it: the process around it, its own class and its modules.
 
-The global random generators are not among it: the harness seeds them before every call, so that
-using them does no harm.
+Drawing from the global random generators does no harm, because the harness seeds them before every
+call; seeding them does: what is drawn afterwards no longer follows the run's seed.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -45,6 +48,35 @@ _SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "NumPy's error handling": (np.geterr, lambda old: np.seterr(**old)),
     "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
 }
+
+#: Functions that set the seeds of global generators, and whose these are.
+_SEEDERS: tuple[tuple[Any, str, str], ...] = (
+    (random, "seed", "Python's"),
+    (np.random, "seed", "NumPy's"),
+    (torch, "manual_seed", "torch's"),
+    (torch.random, "manual_seed", "torch's"),
+)
+
+
+@contextmanager
+def seeding() -> Iterator[list[str]]:
+    """Write down which global generators are seeded, but for those that the harness seeds."""
+    found: list[str] = []
+
+    def watched(seed: Callable[..., Any], whose: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if not sys._getframe(1).f_globals.get("__name__", "").startswith("fsdil_bench."):
+                found.append(f"the seed of {whose} global random generator")
+            return seed(*arguments, **options)
+
+        return call
+
+    with ExitStack() as stack:
+        for module, name, whose in _SEEDERS:
+            stack.enter_context(
+                mock.patch.object(module, name, watched(getattr(module, name), whose))
+            )
+        yield found
 
 
 @dataclass(frozen=True)

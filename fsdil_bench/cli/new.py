@@ -53,4 +53,7 @@ def _write(kind: str, name: str, out: Path, package: bool, run: str) -> None:
         click.echo(f"  fsdil-bench run {run}")
         click.echo(f"  python -m pytest {folder}")
     else:
-        click.echo(f"  fsdil-bench run --plugin {shlex.quote(str(written[0]))} {run}")
+        plugin = f"--plugin {shlex.quote(str(written[0]))}"
+        click.echo(f"  fsdil-bench run {plugin} {run}")
+        if kind == "method":
+            click.echo(f"  fsdil-bench check {plugin} {name}")

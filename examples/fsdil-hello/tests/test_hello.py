@@ -1,6 +1,14 @@
+import pytest
+
 import fsdil_bench
+from fsdil_bench.checks import method_checks
 
 SHORT = {"order": ["real", "sketch"], "base_limit": 4}
+
+
+@pytest.mark.parametrize("check", method_checks("hello"))
+def test_the_rules(check):
+    check()
 
 
 def test_a_short_run_beats_guessing(tmp_path):

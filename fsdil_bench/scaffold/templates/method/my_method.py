@@ -1,6 +1,7 @@
 """my-method: say here what it does, after which paper and which equation.
 
     fsdil-bench run --plugin my_method.py --method my-method --scenario drawn-1shot
+    fsdil-bench check my-method --plugin my_method.py
     fsdil-bench list methods my-method --plugin my_method.py
 
 As it stands: one prototype per class, the direction of the mean of its frozen features, and every

@@ -1,6 +1,14 @@
 import fsdil_bench
+import pytest
+from fsdil_bench.checks import method_checks
 
 METHOD = "my-method"
+
+
+@pytest.mark.parametrize("check", method_checks(METHOD))
+def test_the_rules(check):
+    """What `fsdil-bench check` runs; a failure says how to mend it."""
+    check()
 
 
 def test_a_short_run(tmp_path):
