@@ -78,7 +78,8 @@ def expanded(command: str) -> list[str]:
         word = os.path.expandvars(word)
         if word.startswith("~"):
             word = str(Path(word).expanduser())
-        words += sorted(map(str, Path().glob(word))) if "*" in word else [word]
+        matches = sorted(map(str, Path().glob(word))) if "*" in word else []
+        words += matches or [word]
     return words
 
 

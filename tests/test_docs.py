@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,13 +212,34 @@ def small_weights(patch: pytest.MonkeyPatch) -> None:
     Path("folder/open_clip_config.json").write_text(json.dumps({"model_cfg": CONFIG}))
 
 
+def published(*places: str):
+    """One of the published records, in these places."""
+
+    def copy(patch: pytest.MonkeyPatch) -> None:
+        [record] = (ROOT / "leaderboards/records/drawn-1shot/ncm").glob("seed0-*")
+        for place in places:
+            shutil.copytree(record, Path(place) / record.name)
+
+    return copy
+
+
+def a_submission(patch: pytest.MonkeyPatch) -> None:
+    names = ("ncm", "my-idea")
+    published("leaderboards/records", *(f"runs/drawn-1shot/{name}" for name in names))(patch)
+    code, output = docs.call("fsdil-bench submit leaderboards/records --out submission.zip".split())
+    assert code == 0, output
+
+
 def installed(name: str):
     return lambda patch: as_if_installed(patch, ROOT / "examples" / name)
 
 
 #: What must be there before a page is read.
 PREPARED = {
+    "README.md": published("leaderboards/records"),
     "docs/backbones.md": small_weights,
+    "docs/paper.md": published("runs/drawn-1shot/ncm"),
+    "docs/submissions.md": a_submission,
     "examples/README.md": installed("fsdil-hello"),
     **{
         f"examples/{folder.name}/README.md": installed(folder.name)
