@@ -226,7 +226,9 @@ def published(*places: str):
 def a_submission(patch: pytest.MonkeyPatch) -> None:
     names = ("ncm", "my-idea")
     published("leaderboards/records", *(f"runs/drawn-1shot/{name}" for name in names))(patch)
-    code, output = docs.call("fsdil-bench submit leaderboards/records --out submission.zip".split())
+    code, output = docs.call(
+        ["fsdil-bench", "submit", "leaderboards/records", "--out", "submission.zip"]
+    )
     assert code == 0, output
 
 
