@@ -44,7 +44,7 @@ def show(
     """
     record = _one_record(run)
     if plot:
-        from ..plots import plot_embeddings
+        from ..plots.embeddings import plot_embeddings
 
         assert record.folder is not None
         file = out or record.folder / "embeddings.png"

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 
 def test_map_of_embeddings(toy_run, toy_registry, tmp_path):
-    from fsdil_bench.plots import plot_embeddings
+    from fsdil_bench.plots.embeddings import plot_embeddings
 
     record = toy_run()
     file = plot_embeddings(record, tmp_path / "figures" / "map.png", toy_registry)
@@ -23,7 +23,7 @@ def test_map_of_embeddings(toy_run, toy_registry, tmp_path):
 
 
 def test_a_run_without_checkpoint_says_so(toy_run, toy_registry, tmp_path):
-    from fsdil_bench.plots import plot_embeddings
+    from fsdil_bench.plots.embeddings import plot_embeddings
 
     record = toy_run()
     for state in record.folder.rglob("state.safetensors"):
@@ -33,7 +33,7 @@ def test_a_run_without_checkpoint_says_so(toy_run, toy_registry, tmp_path):
 
 
 def test_principal_components_keep_the_spread():
-    from fsdil_bench.plots import _flatten
+    from fsdil_bench.plots.embeddings import _flatten
 
     points = np.random.default_rng(0).normal(size=(50, 6)) * [9, 5, 0.1, 0.1, 0.1, 0.1]
     pytest.importorskip("sklearn")
