@@ -13,9 +13,10 @@ from .. import __version__
 from ..errors import FsdilError
 from .check import check
 from .data import data
+from .leaderboard import leaderboard
 from .listing import listing
 from .new import new_method, new_scenario
-from .results import leaderboard, show
+from .results import show
 from .run import run
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

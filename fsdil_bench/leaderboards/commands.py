@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..record import Record
@@ -63,8 +64,7 @@ def _was_typed(option: str, value: str, typed: Sequence[str]) -> bool:
 
 
 def _plugins(typed: Sequence[str]) -> list[str]:
-    pairs = zip(typed, [*typed[1:], ""], strict=True)
-    return [word for pair in pairs if pair[0] == "--plugin" for word in pair]
+    return [word for pair in pairwise(typed) if pair[0] == "--plugin" for word in pair]
 
 
 def _plain(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from tabulate import tabulate
 
 from ..metrics import METRICS
+from ..paper import CITATION
 from .against import Comparison
 from .grouping import Board, Sheet
 from .rows import Row
@@ -33,8 +34,8 @@ _PERCENT_NOTE = (
 )
 _STANDING_NOTE = "**Bold**: the best mean. ≈: not distinguishable from the best (95 %)."
 _ONE_SEED_NOTE = (
-    "° one seed: how much the result varies from seed to seed is not known, and so not whether it"
-    " differs from others."
+    "° one seed: the interval and ≈ are about the choice of test images only. Whether another draw"
+    " of the images or another training would turn the result is not known."
 )
 
 
@@ -155,6 +156,36 @@ def comparison_table(comparisons: Sequence[Comparison]) -> str:
     return _table(heads, table)
 
 
+def paper_page(comparisons: Sequence[Comparison]) -> str:
+    """All numbers of the paper: those measured here with a verdict, then those not run."""
+    lines = [
+        "# Against the paper",
+        "",
+        f"{CITATION}. Reproduced means that the 95 % confidence interval of the difference between"
+        " the measured and the reported mean holds zero.",
+    ]
+    measured = [each for each in comparisons if each.measured is not None]
+    if measured:
+        lines += ["", "## Measured here", "", comparison_table(measured)]
+    missing = [each for each in comparisons if each.measured is None]
+    for dataset in sorted({each.dataset for each in missing}):
+        own = [each for each in missing if each.dataset == dataset]
+        lines += ["", f"## Not run: {dataset}", "", _reported_table(own)]
+    return "\n".join(lines) + "\n"
+
+
+def _reported_table(comparisons: Sequence[Comparison]) -> str:
+    """What the paper says, as it is printed: methods down, shots and metrics across."""
+    columns = sorted({(each.shots, METRICS.index(each.metric)) for each in comparisons})
+    numbers = {(c.label, c.shots, METRICS.index(c.metric)): c.reported for c in comparisons}
+    labels = dict.fromkeys(each.label for each in comparisons)
+    table = [
+        [escape(label), *(numbers.get((label, *column), ABSENT) for column in columns)]
+        for label in labels
+    ]
+    return _table(["method", *(f"{METRICS[i]} {shots}-shot" for shots, i in columns)], table)
+
+
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     text: str = tabulate(rows, heads, tablefmt="pipe", disable_numparse=True)
     return text
@@ -242,7 +273,7 @@ def _count(board: Board, state: str) -> int:
 def _leaders(rows: Sequence[Row]) -> str:
     """The best rows and those that cannot be told from them."""
     leading = [
-        row for row in rows if (place := row.standings.get("AA*")) is not None and place.place
+        row for row in rows if (found := row.standings.get("AA*")) is not None and found.leads
     ]
     return ", ".join(escape(row.label) for row in leading) or ABSENT
 

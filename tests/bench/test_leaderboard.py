@@ -8,7 +8,7 @@ import pytest
 
 from fsdil_bench import find_records
 from fsdil_bench.errors import RecordError
-from fsdil_bench.leaderboard import copy_records, group_into_boards, write_leaderboards
+from fsdil_bench.leaderboards import copy_records, group_into_boards, write_leaderboards
 
 
 @pytest.fixture
