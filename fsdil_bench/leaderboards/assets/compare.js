@@ -8,7 +8,7 @@ function differenceTable(sheet, rows, shots) {
   const lines = [[first.label, ...base.map((value) => [two(value), "number"])],
     ...others.map((row) => [row.label, ...values(row).map((value, i) => [
       value === null || base[i] === null ? two(value) : `${two(value)} (${signed(value - base[i])})`, "number"])])];
-  return el("div", { class: "wide", role: "region", "aria-label": "scores of the chosen methods", tabindex: 0 },
+  return wide("scores of the chosen methods",
     plainTable(heads, lines, { class: "plain" }, `in brackets: difference to ${first.label}`));
 }
 

@@ -12,7 +12,7 @@ function heatMap(rows, sheet, range, unseen, title) {
     return td;
   };
   const others = unseen ? pooled(unseen.names) : [];
-  return el("div", { class: "wide", role: "region", "aria-label": title, tabindex: 0 },
+  return wide(title,
     el("table", { class: "heat" },
       el("caption", {}, "row: after learning; column: tested on"),
       el("thead", {}, el("tr", {}, el("td"), [...sheet.domains.slice(0, rows.length), ...others.map((name) => `unseen: ${name}`)]
@@ -23,16 +23,16 @@ function heatMap(rows, sheet, range, unseen, title) {
 }
 
 function forgetting(rows, sheet) {
-  return plainTable(["domain", "when learned", "at the end", "change"], rows.map((row, i) => {
+  return wide("forgetting", plainTable(["domain", "when learned", "at the end", "change"], rows.map((row, i) => {
     const values = curveOf(rows, i).map(([, value]) => value);
     const change = values.at(-1) - values[0];
     return [sheet.domains[i], [two(values[0]), "number"], [two(values.at(-1)), "number"],
       [values.length > 1 ? signed(change) : ABSENT, "number"]];
-  }), { class: "plain" });
+  }), { class: "plain" }));
 }
 
 function scoreTable(cell, runs, whole) {
-  const heads = ["score", "mean", "± std", "95 % interval", "standing"];
+  const heads = ["score", "mean", "± std", "95 % interval", "place"];
   const rows = data.metrics.map((name, i) => {
     const [average, std, low, high, place] = cell.scores[i];
     return [name, [two(average), "number"], [two(std), "number"],
@@ -42,7 +42,7 @@ function scoreTable(cell, runs, whole) {
   const note = seedCount(cell) === 1
     ? "One seed: the interval covers the choice of test images only; how much the draw of the images and training matter is not known."
     : covers ? `The intervals cover ${covers}.` : "Without per-sample predictions there are no intervals.";
-  return [plainTable(heads, rows, { class: "plain" }), el("p", { class: "quiet" }, whole ? note : `These are over all seeds; the rest is of seed ${runs[0].seed}. ${note}`)];
+  return [wide("scores", plainTable(heads, rows, { class: "plain" })), el("p", { class: "quiet" }, whole ? note : `These are over all seeds; the rest is of seed ${runs[0].seed}. ${note}`)];
 }
 
 function routingPart(runs, sheet) {
@@ -50,10 +50,10 @@ function routingPart(runs, sheet) {
   const oracle = field(runs, "oracle");
   if (!routing) return null;
   const plain = rowsOf(field(runs, "matrix"));
-  const with_ = oracle && rowsOf(oracle);
+  const informed = oracle && rowsOf(oracle);
   return section("Guessing the domain",
-    plainTable(["after", "domain right", "mean accuracy", "with the true domain"], routing.map((value, t) => [sheet.domains[t],
-      [two(value), "number"], [two(mean(plain[t])), "number"], [with_ ? two(mean(with_[t])) : ABSENT, "number"]]), { class: "plain" }));
+    wide("guessing the domain", plainTable(["after", "domain right", "accuracy", "with the true domain"], routing.map((value, t) => [sheet.domains[t],
+      [two(value), "number"], [two(mean(plain[t])), "number"], [informed ? two(mean(informed[t])) : ABSENT, "number"]]), { class: "plain" })));
 }
 
 function costPart(cell, runs, sheet) {
@@ -62,9 +62,9 @@ function costPart(cell, runs, sheet) {
   const size = sheet.domains.length;
   const audit = { images: "By size alone, the state could hold the training images.", features: "By size alone, the state could hold frozen features of the training images." };
   return section("Cost",
-    plainTable(["domain", "learn", "predict", "trained", "state"], sheet.domains.map((name, t) => [name,
+    wide("cost", plainTable(["domain", "learn", "predict", "trained", "state"], sheet.domains.map((name, t) => [name,
       [seconds(took[t]), "number"], [seconds(took[size + t]), "number"],
-      [short(spent["trained parameters"][t]), "number"], [bytes(spent["state bytes"][t]), "number"]]), { class: "plain" }),
+      [short(spent["trained parameters"][t]), "number"], [bytes(spent["state bytes"][t]), "number"]]), { class: "plain" })),
     el("p", { class: "quiet" }, COSTS.map((cost, i) => `${cost.name} ${cost.format(cell.cost[i])}`).join(" · ")),
     cell.audit && el("p", {}, audit[cell.audit]));
 }
@@ -78,10 +78,13 @@ function flatten(value, prefix = "") {
 const definitions = (pairs) => el("dl", {}, pairs.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 
 function originPart(row, runs) {
-  const made = pooled(runs[0].made);
   const pairs = runs.map((run) => [`seed ${run.seed}`, `run ${run.id}, samples ${run.samples}, ${run.time}${run.sealed ? ", sealed" : ""}`]);
+  const machines = [...new Set(runs.map((run) => run.made))].map((made) => {
+    const own = runs.filter((run) => run.made === made);
+    return [el("p", { class: "quiet" }, own.length < runs.length && `seed ${own.map((run) => run.seed).join(", ")}:`), definitions(flatten(pooled(made)))];
+  });
   return [
-    section("Provenance", definitions([...pairs, ...flatten(pooled(row.code), "code"), ...flatten(made)])),
+    section("Provenance", definitions([...pairs, ...flatten(pooled(row.code), "code")]), machines),
     section("Options", definitions(flatten(pooled(row.config)))),
   ];
 }
@@ -104,8 +107,8 @@ function commandPart(command) {
 
 function unfinishedPart(cell) {
   if (!cell.unfinished) return null;
-  return section("Without a result", plainTable(["seed", "state", "error"],
-    cell.unfinished.map(([, , seed, state, failure]) => [String(seed), [state, state === "failed" ? "failed" : ""], failure || ABSENT]), { class: "plain" }));
+  return section("Without a result", wide("without a result", plainTable(["seed", "state", "error"],
+    cell.unfinished.map(([, , seed, state, failure]) => [String(seed), [state, state], failure || ABSENT]), { class: "plain" })));
 }
 
 function detailParts(sheet, row, cell, seed) {
@@ -122,7 +125,7 @@ function detailParts(sheet, row, cell, seed) {
     section("Each domain over the stream", lineChart(lines, sheet.domains, range, width, `accuracy of ${row.label} on each domain over the stream`)),
     section("Forgetting", forgetting(rows, sheet)),
     routingPart(runs, sheet), costPart(cell, runs, sheet), unfinishedPart(cell),
-    ...originPart(row, runs), commandPart(cell.command),
+    commandPart(cell.command), ...originPart(row, runs),
   ];
 }
 

@@ -30,14 +30,18 @@ function choice(legend, name, options, value, onchange) {
       el("input", { type: "radio", name, value: key, checked: String(key) === String(value), onchange: () => onchange(key) }), text)));
 }
 
+// What is wider than the screen scrolls in a place of its own, by keys, too.
+const wide = (label, ...content) => el("div", { class: "wide", role: "region", "aria-label": label, tabindex: 0 }, content);
+
 // A table whose first column heads the rows. Cells are texts, nodes, or [text, class].
 function plainTable(heads, rows, attributes = {}, caption = "") {
   const cell = (value, i) => {
-    const [content, kind] = Array.isArray(value) ? value : [value, ""];
+    const [content, kind] = Array.isArray(value) ? value : [value, null];
     return i ? el("td", { class: kind }, content) : el("th", { scope: "row", class: kind }, content);
   };
+  const kindOf = (i) => (rows.length && Array.isArray(rows[0][i]) ? rows[0][i][1] : null);
   return el("table", attributes,
     caption && el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+    el("thead", {}, el("tr", {}, heads.map((head, i) => el("th", { scope: "col", class: kindOf(i) }, head)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell)))));
 }

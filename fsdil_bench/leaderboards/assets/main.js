@@ -36,7 +36,7 @@ function paperPanel(sheet) {
     label, `${shots}-shot`, metric, [reported, "number"], [`${two(measured)}${std === null ? "" : ` ± ${two(std)}`}`, "number"],
     [signed(difference), "number"], [verdict, kind === "not reproduced" ? "failed" : ""]]);
   return el("details", { class: "panel" }, el("summary", {}, "Against the paper"),
-    el("div", { class: "wide", role: "region", "aria-label": "Against the paper", tabindex: 0 },
+    wide("Against the paper",
       plainTable(["method", "shots", "score", "reported", "measured", "difference", "verdict"], rows, { class: "plain" })));
 }
 
@@ -46,7 +46,7 @@ function sheetSection(sheet) {
   const rows = shots.length ? chosenRows(sheet, shots) : [];
   if (!rows.length) return null;
   const columns = COLUMNS[filters.columns];
-  const place = el("div", { class: "wide", role: "region", "aria-label": `${sheet.title}, table`, tabindex: 0 });
+  const place = wide(`${sheet.title}, table`);
   const again = (focus) => {
     place.replaceChildren(boardTable(sheet, view, rows, shots, columns, again));
     if (focus) [...place.querySelectorAll("button.sort")].find((button) => button.dataset.sort === focus).focus();
@@ -75,22 +75,22 @@ function sheetSection(sheet) {
 function strayNote() {
   if (!data.stray.length) return null;
   return el("section", { class: "sheet" }, el("h2", {}, "Scenarios without any result"),
-    el("div", { class: "wide", role: "region", "aria-label": "unfinished runs", tabindex: 0 },
+    wide("unfinished runs",
       plainTable(["scenario", "method", "seed", "state", "error"], data.stray.map((run) => run.map(String)), { class: "plain" })));
 }
 
 function notRun() {
   const missing = data.paper.filter((each) => each[9] === "not run");
   if (!missing.length) return null;
-  const wide = new Map();
+  const byMethod = new Map();
   for (const [dataset, shots, metric, label, , reported] of missing) {
     const key = JSON.stringify([dataset, label]);
-    wide.set(key, [...(wide.get(key) || []), `${shots}-shot ${metric} ${reported}`]);
+    byMethod.set(key, [...(byMethod.get(key) || []), `${shots}-shot ${metric} ${reported}`]);
   }
   return el("section", { class: "sheet" }, el("details", {},
     el("summary", {}, `Reported in the paper and not run here: ${missing.length} numbers`),
-    el("div", { class: "wide", role: "region", "aria-label": "reported and not run", tabindex: 0 },
-      plainTable(["data set", "method", "reported"], [...wide].map(([key, numbers]) => [...JSON.parse(key), numbers.join("; ")]), { class: "plain" }))));
+    wide("reported and not run",
+      plainTable(["data set", "method", "reported"], [...byMethod].map(([key, numbers]) => [...JSON.parse(key), numbers.join("; ")]), { class: "plain" }))));
 }
 
 function draw() {

@@ -30,11 +30,14 @@ function placeLabels(points, width) {
     taken.every((other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3]);
   for (const point of points) {
     const size = 6.4 * point.row.label.length + 4;
-    const spots = [[9, -7, "start"], [-9 - size, -7, "start"], [9, 8, "start"], [-9 - size, 8, "start"], [-size / 2, -20, "start"], [-size / 2, 9, "start"]];
-    const spot = spots.find(([dx, dy]) => free([point.x + dx, point.y + dy, point.x + dx + size, point.y + dy + 14]));
+    const near = [[9, -7], [-9 - size, -7], [-size / 2, -21], [-size / 2, 8]];
+    const far = [26, 44, 62].flatMap((step) => [[14, step - 7], [14, -step - 7], [-14 - size, step - 7], [-14 - size, -step - 7]]);
+    const spot = [...near, ...far].find(([dx, dy]) => free([point.x + dx, point.y + dy, point.x + dx + size, point.y + dy + 14]));
     if (!spot) continue;
-    point.label = [point.x + spot[0], point.y + spot[1] + 11];
-    taken.push([point.x + spot[0], point.y + spot[1], point.x + spot[0] + size, point.y + spot[1] + 14]);
+    const [left, top] = [point.x + spot[0], point.y + spot[1]];
+    point.label = [left, top + 11];
+    if (far.includes(spot)) point.leader = [spot[0] > 0 ? left - 2 : left + size - 2, top + 7];
+    taken.push([left, top, left + size, top + 14]);
   }
 }
 
@@ -82,6 +85,7 @@ function scatterChart(sheet, rows, state, width) {
       point.row.free
         ? svg("circle", { class: "dot", cx: point.x, cy: point.y, r: 5.5, fill: leads ? "var(--s1)" : "var(--s0)" })
         : svg("rect", { class: "dot", x: point.x - 5, y: point.y - 5, width: 10, height: 10, fill: "var(--paper)", stroke: "var(--s7)", "stroke-width": 2 }),
+      point.leader && svg("line", { class: "leader", x1: point.x, y1: point.y, x2: point.leader[0], y2: point.leader[1] }),
       point.label && svg("text", { x: point.label[0], y: point.label[1] }, point.row.label)));
   }
   return chart;
@@ -106,4 +110,4 @@ function scatterPanel(sheet, rows, shots, state) {
   return panel;
 }
 
-const svgKey = (fill) => el("span", { class: "key" }, svg("svg", { width: 26, height: 10, "aria-hidden": "true" }, svg("circle", { cx: 20, cy: 5, r: 5, fill })));
+const svgKey = (fill) => el("span", { class: "key" }, svg("svg", { width: 10, height: 10, "aria-hidden": "true" }, svg("circle", { cx: 5, cy: 5, r: 5, fill })));

@@ -20,11 +20,10 @@ function scoreCell(cell, column, first) {
   }
   if (column.format) return el("td", { class: `score${edge}` }, column.format(value));
   const [average, std, , , place] = cell.scores[column.score];
-  const mark = place === "tied" ? " ≈" : "";
-  const one = seedCount(cell) === 1 ? "°" : "";
+  const marks = `${place === "tied" ? "≈" : ""}${seedCount(cell) === 1 ? "°" : ""}`;
   const missing = cell.missing ? `${seedCount(cell)}/${seedCount(cell) + cell.missing.length} seeds` : "";
   return el("td", { class: `score${edge} ${place || ""}`, title: scoreText(cell, column.score) },
-    `${two(average)}${one}${mark}`,
+    marks && el("span", { class: "mark", "aria-hidden": "true" }, marks), two(average),
     place === "best" && el("span", { class: "hidden-text" }, " best"),
     place === "tied" && el("span", { class: "hidden-text" }, " not distinguishable from the best"),
     std !== null && el("small", {}, `± ${two(std)}`),
@@ -60,7 +59,7 @@ function sortHead(view, key, text, attributes, again) {
 
 function boardTable(sheet, view, rows, shots, columns, again) {
   const top = el("tr", {},
-    el("th", { scope: "col", rowspan: 2 }, el("span", { class: "hidden-text" }, "compare")),
+    el("th", { scope: "col", rowspan: 2 }, el("small", { class: "quiet" }, "compare")),
     sortHead(view, { id: "method", key: "method", upFirst: true }, "method", { rowspan: 2, class: "method" }, again),
     shots.map((k) => el("th", { scope: "colgroup", colspan: columns.length, class: "first" }, `${k}-shot`)));
   const second = el("tr", {}, shots.map((k) => columns.map((column, i) =>
