@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,14 @@ def toy_run(toy_registry, tmp_path):
         return fsdil_bench.run(method, scenario, registry=toy_registry, **options)
 
     return run
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Records that were never run (benchmarks/made_records.py)."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
+    from benchmarks import made_records
+
+    yield made_records
+    for name in [name for name in sys.modules if name.startswith("benchmarks")]:
+        del sys.modules[name]

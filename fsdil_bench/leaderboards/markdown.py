@@ -65,25 +65,27 @@ def index_page(
     for sheet, rows in sheets:
         lines += ["", f"## {escape(sheet.title)}, {escape(sheet.backbone)}", "", _about(sheet), ""]
         lines += [f"[All shots side by side]({sheet.name}.md) ([LaTeX]({sheet.name}.tex))", ""]
-        table = [
-            [
-                f"[{board.scenario}]({board.name}.md)",
-                f"[csv]({board.name}.csv)",
-                escape(board.backbone),
-                len(rows[board.shots]),
-                len(board.records),
-                _count(board, "incomplete"),
-                _count(board, "failed"),
-                _leaders(rows[board.shots]),
-            ]
-            for board in sheet.boards
-        ]
-        heads = ["scenario", "data", "backbone", "methods", "runs", "incomplete", "failed"]
-        lines.append(_table([*heads, "best AA*"], table))
+        lines.append(_board_list(sheet, rows))
     lines += _stray(stray)
     if comparisons:
         lines += ["", *_paper_summary(comparisons)]
     return "\n".join(lines) + "\n"
+
+
+def _board_list(sheet: Sheet, rows: Mapping[int, Sequence[Row]]) -> str:
+    columns: dict[str, list[Any]] = {
+        "scenario": [f"[{board.scenario}]({board.name}.md)" for board in sheet.boards],
+        "methods": [len(rows[board.shots]) for board in sheet.boards],
+        "runs": [len(board.records) for board in sheet.boards],
+    }
+    for state in ("incomplete", "failed"):
+        counts = [sum(run.state == state for run in board.unfinished) for board in sheet.boards]
+        columns |= {state: counts} if any(counts) else {}
+    columns["best AA*, and not distinguishable from it"] = [
+        _leaders(rows[board.shots]) for board in sheet.boards
+    ]
+    columns["data"] = [f"[csv]({board.name}.csv)" for board in sheet.boards]
+    return _table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
 def sheet_page(
@@ -107,8 +109,14 @@ def sheet_page(
     links = [f"[{board.scenario}]({board.name}.md)" for board in sheet.boards]
     lines += ["", f"With seeds, intervals and cost: {', '.join(links)}."]
     lines += _unfinished_notes(everyone)
+    lines += ["", "## Against the paper", ""]
     if comparisons:
-        lines += ["", "## Against the paper", "", comparison_table(comparisons)]
+        lines.append(comparison_table(comparisons))
+    else:
+        lines.append(
+            "Not comparable: the paper reports no number for these methods on"
+            f" {escape(sheet.dataset)}. What it reports is in [paper.md](paper.md)."
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -266,10 +274,6 @@ def _unfinished_table(runs: Sequence[Unfinished]) -> str:
     return _table(["scenario", "method", "seed", "state", "error"], table)
 
 
-def _count(board: Board, state: str) -> int:
-    return sum(run.state == state for run in board.unfinished)
-
-
 def _leaders(rows: Sequence[Row]) -> str:
     """The best rows and those that cannot be told from them."""
     leading = [
@@ -284,6 +288,5 @@ def _paper_summary(comparisons: Sequence[Comparison]) -> list[str]:
     return [
         "## Against the paper",
         "",
-        f"Of {len(comparisons)} reported numbers: {', '.join(counts)}"
-        " ([all of them](paper.md)).",
+        f"Of {len(comparisons)} reported numbers: {', '.join(counts)} ([all of them](paper.md)).",
     ]

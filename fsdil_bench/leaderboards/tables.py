@@ -39,7 +39,9 @@ def all_json(
     values = {
         "schema": SCHEMA,
         "boards": [
-            _board(sheet, board, rows[board.shots]) for sheet, rows in sheets for board in sheet.boards
+            _board(sheet, board, rows[board.shots])
+            for sheet, rows in sheets
+            for board in sheet.boards
         ],
         "unfinished": [_unfinished(run) for run in stray],
         "paper": [

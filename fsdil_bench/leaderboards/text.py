@@ -37,9 +37,7 @@ def seed_list(seeds: Sequence[int]) -> str:
             parts[-1].append(seed)
         else:
             parts.append([seed])
-    return ",".join(
-        str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts
-    )
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
 def seeds(row: Row) -> str:
