@@ -12,6 +12,7 @@ import click
 from .. import __version__
 from ..errors import FsdilError
 from .check import check
+from .compare import compare, rank
 from .data import data
 from .leaderboard import leaderboard
 from .listing import listing
@@ -69,5 +70,7 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
+for command in (
+    run, check, listing, data, show, compare, rank, leaderboard, new_method, new_scenario,
+):  # fmt: skip
     cli.add_command(command)

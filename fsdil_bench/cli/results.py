@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 @click.command(
     epilog="Examples:\n\n\b\n"
     "  fsdil-bench show runs/drawn-1shot/ncm/seed0-*\n"
-    "  fsdil-bench show runs/drawn-1shot/cvlc --plot embeddings --out map.png"
+    "  fsdil-bench show runs/drawn-1shot/cvlc --plot embeddings --out map.png\n"
+    "  fsdil-bench show runs/drawn-1shot --plot cost --out cost.svg"
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
-@click.option("--plot", type=click.Choice(["embeddings"]), help="Draw a figure instead.")
-@click.option("--out", type=click.Path(path_type=Path), help="File of the figure (.png, .svg).")
+@click.option(
+    "--plot",
+    type=click.Choice(["matrix", "curves", "embeddings", "cost"]),
+    help="Draw a figure instead; `cost` of several runs is accuracy against cost.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File of the figure (.png, .svg or .pdf); by default a .png beside the record.",
+)
 @click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
 @plugin_option
 @debug_option
@@ -41,14 +50,10 @@ def show(
 
     RUN is a run's folder, or a folder below which there is exactly one run.
     """
-    record = _one_record(run)
     if plot:
-        from ..plots.embeddings import plot_embeddings
-
-        assert record.folder is not None
-        file = out or record.folder / "embeddings.png"
-        click.echo(plot_embeddings(record, file, open_registry(plugins), data))
+        click.echo(_draw(plot, run, out, data, plugins))
         return
+    record = _one_record(run)
     if as_json:
         click.echo(record.to_json(), nl=False)
         return
@@ -63,6 +68,27 @@ def show(
     parts += [tables.cost(record), tables.provenance(record)]
     for part in parts:
         console().print(part)
+
+
+def _draw(
+    plot: str, run: Path, out: Path | None, data: Path | None, plugins: Sequence[str]
+) -> Path:
+    """Draw the figure that was asked for, with no more imported than it needs."""
+    from ..plots.cost import plot_cost, plot_tradeoff
+    from ..plots.curves import plot_curves
+    from ..plots.matrix import plot_matrix
+    from ..record import find_records
+
+    if plot == "cost" and len(records := find_records(run)) > 1:
+        return plot_tradeoff(records, out or run / "cost.png")
+    record = _one_record(run)
+    assert record.folder is not None
+    file = out or record.folder / f"{plot}.png"
+    if plot == "embeddings":
+        from ..plots.embeddings import plot_embeddings
+
+        return plot_embeddings(record, file, open_registry(plugins), data)
+    return {"matrix": plot_matrix, "curves": plot_curves, "cost": plot_cost}[plot](record, file)
 
 
 def _one_record(path: Path) -> Record:

@@ -6,7 +6,7 @@ dates, and names inside SVG files that do not change from one time to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -14,16 +14,18 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ..errors import RequestError
+from ..record import Record
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Okabe and Ito, 2008; yellow last but one, since it is faint on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
-MARKERS = "osD^vP*X"
+# Okabe and Ito, 2008, without the yellow, which is faint on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "osD^vPX<"
 GREY = "#8a8a8a"
-#: From low to high accuracy: dark to light, also in print and without colours.
-SCALE = "cividis"
+INK = "#444444"
+#: From low to high accuracy: light to dark, also in print and without colours.
+SCALE = "Blues"
 
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same
@@ -33,7 +35,7 @@ _STYLE: dict[str, Any] = {
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": "#444444",
+    "axes.edgecolor": INK,
     "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.8,
@@ -89,3 +91,23 @@ def check_ending(file: Path) -> None:
             f"'{file.name}' does not say what kind of figure is wanted",
             f"Let it end in {', '.join(sorted(_UNDATED))}.",
         )
+
+
+def name_ticks(axes: Any, names: Sequence[str]) -> None:
+    """Put a name at each of the positions 0, 1, ...; slanted where they would not fit."""
+    if max(map(len, names)) * len(names) > 40:
+        slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        axes.set_xticks(range(len(names)), names, **slanted)
+    else:
+        axes.set_xticks(range(len(names)), names)
+
+
+def domain_names(record: Record) -> list[str]:
+    """The domains of a record's stream, in order."""
+    return [domain["name"] for domain in record.scenario["domains"]]
+
+
+def run_name(record: Record) -> str:
+    """What a run is called in titles."""
+    spec = record.spec
+    return f"{spec['method']} on {spec['scenario']}, {spec['backbone']}, seed {spec['seed']}"

@@ -11,7 +11,7 @@ best of them or over several boards (`ranking`). Everything is deterministic.
 from __future__ import annotations
 
 from .outcomes import correct, weights_of
-from .paired import Comparison, compare, difference_of, shared_seeds
+from .paired import Comparison, check_comparable, compare, difference_of, shared_seeds
 from .ranking import Ranking, average_ranks, best_group, holm
 from .uncertainty import Estimate, Interval, interval
 
@@ -22,6 +22,7 @@ __all__ = [
     "Ranking",
     "average_ranks",
     "best_group",
+    "check_comparable",
     "compare",
     "correct",
     "difference_of",

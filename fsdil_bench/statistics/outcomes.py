@@ -20,7 +20,7 @@ _MOST_KEPT = 4096
 _kept: dict[str, np.ndarray] = {}
 
 
-def test_counts(record: Record) -> list[int]:
+def image_counts(record: Record) -> list[int]:
     """The number of test images of each domain."""
     return [int(domain["test"]) for domain in record.scenario["domains"]]
 
@@ -33,7 +33,7 @@ def has_predictions(records: Sequence[Record]) -> bool:
 def correct(record: Record) -> np.ndarray:
     """Row t: which test images were right after domain t, in the stream's order; images of later
     domains count as wrong. Read once per record."""
-    steps, images = len(record.matrix), sum(test_counts(record))
+    steps, images = len(record.matrix), sum(image_counts(record))
     packed = _kept.get(record.predictions_sha256)
     if packed is None:
         arrays = record.predictions()
@@ -72,5 +72,5 @@ def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:
 def contributions(records: Sequence[Record], weights: np.ndarray) -> np.ndarray:
     """Row s: for each test image the percentage points it earned in record s, as a share of its
     domain: their means over each domain's images add up to the score."""
-    per_image = np.repeat(weights, test_counts(records[0]), axis=1)
+    per_image = np.repeat(weights, image_counts(records[0]), axis=1)
     return np.stack([100 * (per_image * correct(record)).sum(0) for record in records])

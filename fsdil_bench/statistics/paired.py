@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import RecordError, RequestError
 from ..record import Record
-from .outcomes import contributions, correct, has_predictions, test_counts, weights_of
+from .outcomes import contributions, correct, has_predictions, image_counts, weights_of
 from .uncertainty import Estimate, Interval, estimate
 
 
@@ -50,7 +50,7 @@ def compare(
 ) -> Comparison:
     """Compare the records of two methods on one board, paired by image and by seed."""
     a, b = shared_seeds(a, b)
-    counts = test_counts(a[0])
+    counts = image_counts(a[0])
     weights = weights_of(metric, counts)
     if weights is None:
         raise RequestError(f"{metric} is undefined for a single domain", "Choose another --metric.")
@@ -68,13 +68,14 @@ def compare(
 def difference_of(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> Estimate:
     """The difference in the weighted sum of accuracies between paired records."""
     apart = contributions(a, weights) - contributions(b, weights)
-    return estimate(apart, test_counts(a[0]))
+    return estimate(apart, image_counts(a[0]))
 
 
 def shared_seeds(a: Sequence[Record], b: Sequence[Record]) -> tuple[list[Record], list[Record]]:
     """The records to pair, in the order of seeds, checked to be over the same images."""
     ours, theirs = _by_seed(a), _by_seed(b)
-    _check(a[0], b[0])
+    for record in (*a, *b):
+        check_comparable(a[0], record)
     seeds = sorted(ours.keys() & theirs.keys())
     if seeds:
         return [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
@@ -103,8 +104,8 @@ def _by_seed(records: Sequence[Record]) -> dict[int, Record]:
     return found
 
 
-def _check(a: Record, b: Record) -> None:
-    """Refuse what does not compare."""
+def check_comparable(a: Record, b: Record) -> None:
+    """Refuse runs on other domains, test images or classes, or of another backbone."""
     differ = {
         "domains, or another order of them": _domains(a) != _domains(b),
         "test images": _tests(a) != _tests(b),
@@ -136,7 +137,7 @@ def _name(record: Record) -> str:
 
 
 def _effect(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> float | None:
-    counts = test_counts(a[0])
+    counts = image_counts(a[0])
     worth = np.repeat(weights / np.asarray(counts), counts, axis=1)
     won = lost = 0.0
     for ours, theirs in zip(a, b, strict=True):
@@ -147,12 +148,18 @@ def _effect(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> fl
 
 
 def _sentence(metric: str, a: str, b: str, found: Estimate, interval: Interval, p: float) -> str:
-    points = f"{abs(found.mean):.2f} points of {metric}"
-    bounds = f"({interval.level:.0%} interval {interval.low:+.2f} to {interval.high:+.2f})"
+    level = f"{interval.level:.0%} interval"
     if p < 1 - interval.level:
-        order = f"{a} is better than {b}" if found.mean > 0 else f"{b} is better than {a}"
-        return f"{order} by {points} {bounds}, p = {p:.2g}."
-    return f"{a} and {b} cannot be told apart: they differ by {points} {bounds}, p = {p:.2g}."
+        better, worse = (a, b) if found.mean > 0 else (b, a)
+        low, high = sorted(abs(bound) for bound in (interval.low, interval.high))
+        return (
+            f"{better} is better than {worse} by {abs(found.mean):.2f} points of {metric}"
+            f" ({level} {low:.2f} to {high:.2f}), p = {p:.2g}."
+        )
+    return (
+        f"{a} and {b} cannot be told apart: the difference in {metric} is {found.mean:+.2f} points"
+        f" ({level} {interval.low:+.2f} to {interval.high:+.2f}), p = {p:.2g}."
+    )
 
 
 def _open(seeds: int) -> str:

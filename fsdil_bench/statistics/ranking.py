@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import RequestError
 from ..record import Record
-from .outcomes import has_predictions, test_counts, weights_of
+from .outcomes import has_predictions, image_counts, weights_of
 from .paired import difference_of, shared_seeds
 
 
@@ -126,6 +126,6 @@ def _mean(records: Sequence[Record], metric: str) -> float | None:
 
 def _p_value(best: Sequence[Record], other: Sequence[Record], metric: str) -> float:
     a, b = shared_seeds(best, other)
-    weights = weights_of(metric, test_counts(a[0]))
+    weights = weights_of(metric, image_counts(a[0]))
     assert weights is not None  # rows without the score were left out
     return difference_of(a, b, weights).p_value()

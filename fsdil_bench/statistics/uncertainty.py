@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..record import Record
-from .outcomes import contributions, has_predictions, test_counts, weights_of
+from .outcomes import contributions, has_predictions, image_counts, weights_of
 
 _BLEND = 1.25
 
@@ -72,7 +72,7 @@ class Estimate:
         if not self.error:
             return 1.0 if self.mean == 0 else 0.0
         distance = abs(self.mean) / self.error
-        least = -600.0  # the log of the smallest tail that quantiles can be had for
+        least = -230.0  # 1e-100; far beyond that SciPy's quantiles fail
         if self._quantile(np.exp(least)) <= distance:
             return 0.0
         tail = brentq(lambda log: self._quantile(np.exp(log)) - distance, least, np.log(0.5))
@@ -124,9 +124,10 @@ def interval(
     With one seed it covers the choice of test images only, and says so. None where the score is
     undefined or predictions are not there.
     """
-    counts = test_counts(records[0])
+    counts = image_counts(records[0])
     weights = weights_of(metric, counts)
     if weights is None or not has_predictions(records):
         return None
-    found = estimate(contributions(records, weights), counts).interval(level)
+    in_order = sorted(records, key=lambda record: record.spec["seed"])  # a fixed order of sums
+    found = estimate(contributions(in_order, weights), counts).interval(level)
     return Interval(max(found.low, 0.0), min(found.high, 100.0), level, found.covers)
