@@ -362,7 +362,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         | _beside_ordinary(job, folder, digest),
         predictions_sha256=digest,
         folder=folder.path,
-    )
+    ).hashed()
 
 
 def _beside_ordinary(job: Job, folder: RunFolder, digest: str) -> dict[str, str]:

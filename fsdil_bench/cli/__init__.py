@@ -17,8 +17,10 @@ from .data import data
 from .leaderboard import leaderboard
 from .listing import listing
 from .new import new_method, new_scenario
+from .paper import paper
 from .results import show
 from .run import run
+from .verify import submit, verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -73,4 +75,6 @@ def cli(debug: bool) -> None:
 for command in (
     run, check, listing, data, show, compare, rank, leaderboard, new_method, new_scenario,
 ):  # fmt: skip
+    cli.add_command(command)
+for command in (paper, verify, submit):
     cli.add_command(command)

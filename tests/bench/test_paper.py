@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
+from dataclasses import replace
 from math import sqrt
 from types import SimpleNamespace
 
@@ -10,7 +13,8 @@ import pytest
 from fsdil_scenarios import cddb_hard, domainnet
 from fsdil_scenarios.published import BACKBONE
 
-from fsdil_bench import paper
+from fsdil_bench import cli, paper
+from fsdil_bench.paper.beside import beside
 from fsdil_bench.paper.names import LEAD, NAMES
 from fsdil_bench.paper.setting import SETTINGS
 from fsdil_bench.plugins import load_registry
@@ -211,3 +215,132 @@ def test_options_and_other_backbones_of_the_paper():
     assert paper.what_differs(a_record(), number, usual) == ["option lr=0.1"]
     (found,) = paper.what_differs(a_record(), paper.reported("cddb-hard", 1, "dytox", "AA*"))
     assert "ViT" in found
+
+
+# --- beside measured ones ---
+
+
+def as_in_the_paper(record, **changes):
+    """A toy run that passes for one of CVLC in the paper's setting on CORe50."""
+    setting = SETTINGS["core50"]
+    spec = {
+        "scenario": "core50-1shot",
+        "method": "cvlc",
+        "backbone": BACKBONE,
+        "order": list(setting.order),
+        "config": {},
+    }
+    scenario = {"transform": {"preset": "core50"}, "classes": [str(i) for i in range(50)]}
+    return replace(record, spec=record.spec | spec | changes, scenario=record.scenario | scenario)
+
+
+@pytest.fixture
+def measured(toy_run):
+    return [toy_run(seed=seed) for seed in range(3)]
+
+
+def only(found, metric):
+    (cell,) = [
+        each
+        for each in found
+        if each.seeds and each.reported.table == "core50" and each.reported.metric == metric
+    ]
+    return cell
+
+
+def test_measured_numbers_beside_the_papers(measured):
+    runs = [as_in_the_paper(record) for record in measured]
+    found = beside(runs)
+    cell = only(found, "AA*")
+    mean = sum(record.metrics["AA*"] for record in measured) / 3
+    assert (cell.reported.method, cell.reported.shots, cell.seeds) == ("cvlc", 1, 3)
+    assert cell.mean == pytest.approx(mean)
+    assert cell.low < mean < cell.high or cell.low == cell.high == mean
+    assert cell.verdict.difference == pytest.approx(mean - 95.74)
+    assert cell.verdict.case in (paper.Case.REPRODUCED, paper.Case.NOT_REPRODUCED)
+    tables = [each.reported.table for each in found if each.seeds]
+    assert sorted(tables) == ["ablations", "ablations", "core50", "core50"]
+    assert sum(each.verdict.case == paper.Case.NOT_RUN for each in found) == 336 - 4
+
+
+def test_one_seed_and_other_settings_are_not_comparable(measured):
+    single = only(beside([as_in_the_paper(measured[0])]), "FA*")
+    assert single.verdict.case == paper.Case.NOT_COMPARABLE
+    other = only(beside([as_in_the_paper(r, precision="bf16") for r in measured]), "AA*")
+    assert str(other.verdict) == "not comparable: precision bf16"
+    mixed = [as_in_the_paper(r) for r in measured[:2]]
+    mixed.append(as_in_the_paper(measured[2], precision="bf16"))
+    both = [e for e in beside(mixed) if e.seeds and e.reported.table == "core50"]
+    assert sorted(each.seeds for each in both) == [1, 1, 2, 2]  # AA* and FA* of two rows
+
+
+def test_options_that_were_set_are_found(measured):
+    registry = load_registry()
+    from fsdil_methods.cvlc.method import CVLC
+
+    from fsdil_bench.config import as_dict, resolve
+
+    config = as_dict(resolve(CVLC.Config, CVLC.presets["core50"], owner="cvlc", see=""))
+    for change, expected in (({}, ""), ({"mode": "authors"}, ""), ({"epochs": 1}, "epochs=1")):
+        runs = [as_in_the_paper(record, config=config | change) for record in measured]
+        verdict = only(beside(runs, registry), "AA*").verdict
+        assert (verdict.case == paper.Case.NOT_COMPARABLE) == bool(expected)
+        assert expected in verdict.reason
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_the_tables_are_printed(call):
+    code, out, _ = call("paper")
+    assert code == 0
+    for text in ("95.74 ± 0.13", "PGO-BEn", "s-prompts", "five shots", "CVLC - best other"):
+        assert text in out
+    _, out, _ = call("paper", "--table", "core50", "--metric", "FA*", "--markdown")
+    assert "| CVLC              | cvlc" in out
+    assert "94.35 ± 0.07" in out
+    assert "AA*" not in out.partition("###")[2]
+    _, out, _ = call("paper", "--json")
+    assert len(json.loads(out)) == 364
+    _, out, _ = call("paper", "--dataset", "domainnet", "--metric", "Last", "--json")
+    assert {(cell["table"], cell["metric"]) for cell in json.loads(out)} == {("five-shot", "Last")}
+
+
+def test_wrong_requests_are_explained(call):
+    for arguments, word in (
+        (("--table", "cifar"), "ablations"),
+        (("--dataset", "drawn"), "cddb-hard"),
+        (("--table", "core50", "--metric", "Last"), "no such numbers"),
+    ):
+        code, _, err = call("paper", *arguments)
+        assert code == 2
+        assert word in err
+
+
+def test_runs_beside_the_tables(call, measured, tmp_path):
+    code, out, _ = call("paper", tmp_path / "runs")
+    assert code == 0
+    assert "336 not run" in out
+    assert "3 of 3 runs are on data sets that the paper does not use" in out
+    for record in measured:
+        disguised = as_in_the_paper(record).hashed()
+        (record.folder / "record.json").write_text(disguised.to_json())
+    code, out, _ = call("paper", tmp_path / "runs", "--table", "core50")
+    assert code == 0
+    assert "95.74 ± 0.13" in out
+    assert "86 not run" in out
+    _, out, _ = call("paper", tmp_path / "runs", "--json")
+    cells = [cell for cell in json.loads(out) if cell["measured"]["seeds"]]
+    assert {cell["reported"]["metric"] for cell in cells} == {"AA*", "FA*"}
