@@ -45,7 +45,8 @@ def make_record(
     domain_of = np.repeat(np.arange(domains), images)
     labels = np.tile(np.arange(images) % CLASSES, domains)
     generator = np.random.default_rng([seed, domains, images])
-    hardness = generator.random(len(labels)) * 0.9 + np.random.default_rng(1).random(len(labels)) * 0.1
+    common = np.random.default_rng(1).random(len(labels))  # some images are hard for all seeds
+    hardness = 0.9 * generator.random(len(labels)) + 0.1 * common
     arrays: dict[str, np.ndarray] = {
         "labels": labels.astype(np.int32), "domains": domain_of.astype(np.int16)
     }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -44,12 +43,10 @@ def toy_run(toy_registry, tmp_path):
     return run
 
 
-@pytest.fixture
-def made(monkeypatch):
+@pytest.fixture(scope="session")
+def made():
     """Records that were never run (benchmarks/made_records.py)."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
-    from benchmarks import made_records
-
-    yield made_records
-    for name in [name for name in sys.modules if name.startswith("benchmarks")]:
-        del sys.modules[name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent.parent))
+        from benchmarks import made_records
+    return made_records

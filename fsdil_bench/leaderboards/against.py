@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .. import paper
 from ..paper.names import usual_name
+from .commands import typed_settings
 from .grouping import Sheet
 from .rows import Row
 
@@ -64,7 +65,9 @@ def _numbers() -> Iterator[paper.Reported]:
 def _compare(number: paper.Reported, sheet: Sheet, row: Row) -> Comparison:
     mean, std = row.scores[number.metric]
     standing = row.standings.get(number.metric)
-    differs = paper.what_differs(row.records[0], number)
+    # CVLC's modes both claim the number.
+    options = [each for each in typed_settings(row.records[0]) if not each.startswith("mode=")]
+    differs = [*paper.what_differs(row.records[0], number), *(f"option {o}" for o in options)]
     # With one seed the interval covers the test images only, which says nothing about a mean over
     # several seeds.
     sure = standing if standing and len(row.records) > 1 else None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ..private import without_folders
 from ..record import Record
 from .text import seed_list
 
@@ -32,6 +33,16 @@ def reproduce(records: Sequence[Record]) -> str:
     if all(each.sealed for each in records):
         words.append("--sealed")
     return shlex.join(words)
+
+
+def typed_settings(record: Record) -> list[str]:
+    """The method's options that were set by hand, as far as the recorded command says."""
+    typed = _typed(record) or []
+    return [
+        value
+        for option, value in _options(record)
+        if option == "--set" and _was_typed(option, value, typed)
+    ]
 
 
 def _options(record: Record) -> Iterator[tuple[str, str]]:
@@ -64,7 +75,8 @@ def _was_typed(option: str, value: str, typed: Sequence[str]) -> bool:
 
 
 def _plugins(typed: Sequence[str]) -> list[str]:
-    return [word for pair in pairwise(typed) if pair[0] == "--plugin" for word in pair]
+    given = [file for option, file in pairwise(typed) if option == "--plugin"]
+    return [word for file in given for word in ("--plugin", without_folders(file))]
 
 
 def _plain(value: Any) -> str:

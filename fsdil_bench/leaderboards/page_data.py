@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..metrics import METRICS
+from ..private import without_paths
 from ..record import Record
 from .against import Comparison
 from .commands import reproduce
@@ -21,7 +22,7 @@ from .text import number
 from .unfinished import Unfinished
 from .views import by_label
 
-_NOT_SHOWN = ("command", "time", "resumed_after")  # folders of other machines, and details
+_NOT_SHOWN = ("command", "time", "resumed_after")  # said elsewhere, or of no interest
 
 
 class _Pool:
@@ -141,12 +142,7 @@ def _run(record: Record, pool: _Pool) -> dict[str, Any]:
         ],
         "peak": record.cost["peak_memory_bytes"],
         "time": record.provenance.get("time", ""),
-        "made": pool.add(
-            {
-                **{k: v for k, v in record.provenance.items() if k not in _NOT_SHOWN},
-                "weights": record.method["weights"],
-            }
-        ),
+        "made": pool.add(_made(record)),
         "samples": record.scenario["digest"][:16],
     }
     if record.oracle_matrix:
@@ -161,6 +157,12 @@ def _run(record: Record, pool: _Pool) -> dict[str, Any]:
     if record.sealed:
         run["sealed"] = 1
     return run
+
+
+def _made(record: Record) -> dict[str, Any]:
+    """With what and where a run was made, as far as it concerns others."""
+    known = {key: value for key, value in record.provenance.items() if key not in _NOT_SHOWN}
+    return {**without_paths(known), "weights": record.method["weights"]}
 
 
 def _triangle(matrix: Iterable[Sequence[float]]) -> list[float | None]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..private import without_folders
 from ..record import RECORD_FILE
 
 _TRACEBACK = "Traceback (most recent call last):"
@@ -72,4 +73,4 @@ def _failure(log: Path) -> str:
     lines = tail.rstrip().splitlines()
     frames = max(i for i, line in enumerate(lines) if line.startswith((" ", _TRACEBACK)))
     error = lines[frames + 1] if frames + 1 < len(lines) else "unknown error"
-    return "" if error.startswith(_STOPPED) else error
+    return "" if error.startswith(_STOPPED) else without_folders(error)

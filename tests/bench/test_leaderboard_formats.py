@@ -147,12 +147,8 @@ def test_names_from_strangers_stay_text_in_markdown(boards):
             if "onerror" not in line:
                 continue
             assert line.startswith("| ")
-            header = next(each for each in text.splitlines() if each.startswith("|:-"))
-            if "AA\\*" not in line:
-                assert re.sub(r"\\\|", "", line).count("|") in {
-                    each.count("|") for each in text.splitlines() if each.startswith("|:-")
-                }
-            assert header
+            widths = {each.count("|") for each in text.splitlines() if each.startswith("|:-")}
+            assert line.replace("\\|", "").count("|") in widths
 
 
 def test_names_from_strangers_do_not_choose_file_names(boards, made, tmp_path):
@@ -244,7 +240,7 @@ def test_the_script_never_makes_markup_of_text():
 
 
 def test_the_command_names_what_was_typed(made, tmp_path):
-    command = "fsdil-bench run -m made -s made-1shot --set lr=0.5 --out /somewhere --plugin mine.py"
+    command = "fsdil-bench run -m made -s made-1shot --set lr=0.5 --out /a/b --plugin /a/mine.py"
     config = {"lr": 0.5, "steps": 10}
     records = [
         made.make_record(tmp_path, seed=seed, config=config, command=command) for seed in (0, 1, 4)

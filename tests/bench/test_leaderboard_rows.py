@@ -251,6 +251,11 @@ def test_reported_numbers_get_a_verdict(made, tmp_path):
     [bad] = verdicts([paper_record(made, tmp_path, s, precision="bf16") for s in range(3)])
     assert bad.case == "not comparable"
     assert "bf16" in bad.verdict
+    typed = {"command": "fsdil-bench run -m cvlc -s core50-1shot --set mode=code --set lr=9"}
+    config = {"config": {"mode": "code", "lr": 9}}
+    changed = [dataclasses.replace(r, provenance=typed, spec=r.spec | config) for r in records]
+    [other] = verdicts(changed)
+    assert other.verdict == "not comparable: option lr=9"
     [one] = verdicts(records[:1])
     assert one.case == "not comparable"
     [absent] = verdicts([made.make_record(tmp_path, "cvlc")])
