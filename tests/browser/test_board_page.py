@@ -154,6 +154,25 @@ def test_filters(page):
     assert "Nothing fits" in page.locator("#boards").text_content()
 
 
+def test_the_address_holds_the_view(page, browser):
+    page.fill("#text", "e")
+    page.check("#free")
+    page.get_by_label("4", exact=True).uncheck()
+    page.select_option("#columns", "Avg and Last")
+    page.select_option("#dataset", "made")
+    other = browser.new_page()
+    other.goto(page.url)
+    assert labels(other) == labels(page)
+    assert other.input_value("#text") == "e"
+    assert other.input_value("#columns") == "Avg and Last"
+    assert not other.get_by_label("4", exact=True).is_checked()
+    other.goto(page.url.partition("#")[0] + "#columns=constructor&dataset=nowhere&shots=x")
+    other.reload()
+    assert "Nothing fits" in other.locator("#boards").text_content()
+    assert other.input_value("#columns") == "AA* and FA*"
+    other.close()
+
+
 def test_details(page):
     dialog = open_details(page, "middle")
     assert dialog.locator("h2").text_content() == "middle"
@@ -300,6 +319,8 @@ def test_no_width_scrolls_sideways(browser, board, width):
     page = context.new_page()
     page.goto(board.as_uri())
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(overflow) <= 0
+    page.select_option("#columns", "parameters and state")  # wider than a telephone
     assert page.evaluate(overflow) <= 0
     for method in ("best", "worst"):
         sheet(page).get_by_label(f"compare {method}", exact=True).check()

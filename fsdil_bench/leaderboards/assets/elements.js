@@ -39,7 +39,7 @@ function plainTable(heads, rows, attributes = {}, caption = "") {
     const [content, kind] = Array.isArray(value) ? value : [value, null];
     return i ? el("td", { class: kind }, content) : el("th", { scope: "row", class: kind }, content);
   };
-  const kindOf = (i) => (rows.length && Array.isArray(rows[0][i]) ? rows[0][i][1] : null);
+  const kindOf = (i) => (rows.length && Array.isArray(rows[0][i]) && rows[0][i][1] === "number" ? "number" : null);
   return el("table", attributes,
     caption && el("caption", {}, caption),
     el("thead", {}, el("tr", {}, heads.map((head, i) => el("th", { scope: "col", class: kindOf(i) }, head)))),

@@ -1,6 +1,6 @@
 // The page: filters, a section per sheet, the theme.
 
-const filters = { dataset: "", backbone: "", columns: "AA* and FA*", text: "", free: false, sealed: false, shots: new Set() };
+const filters = { dataset: "", backbone: "", columns: "", text: "", free: false, sealed: false, shots: new Set() };
 const narrow = matchMedia("(max-width: 640px)");
 let redraws = [];
 
@@ -51,7 +51,7 @@ function sheetSection(sheet) {
     place.replaceChildren(boardTable(sheet, view, rows, shots, columns, again));
     if (focus) [...place.querySelectorAll("button.sort")].find((button) => button.dataset.sort === focus).focus();
   };
-  const slot = el("div");
+  const slot = el("div", { class: "slot" });
   const showCompare = () => {
     const panel = comparePanel(sheet, shots, view);
     slot.replaceChildren(panel);
@@ -79,22 +79,25 @@ function strayNote() {
       plainTable(["scenario", "method", "seed", "state", "error"], data.stray.map((run) => run.map(String)), { class: "plain" })));
 }
 
+// What the paper reports and nobody ran here, as it is printed: shots and scores across.
 function notRun() {
   const missing = data.paper.filter((each) => each[9] === "not run");
   if (!missing.length) return null;
-  const byMethod = new Map();
-  for (const [dataset, shots, metric, label, , reported] of missing) {
-    const key = JSON.stringify([dataset, label]);
-    byMethod.set(key, [...(byMethod.get(key) || []), `${shots}-shot ${metric} ${reported}`]);
-  }
+  const tables = [...new Set(missing.map(([dataset]) => dataset))].map((dataset) => {
+    const own = missing.filter((each) => each[0] === dataset);
+    const columns = [...new Set(own.map(([, shots, metric]) => `${metric} ${shots}-shot`))];
+    const numbers = new Map(own.map(([, shots, metric, label, , reported]) => [`${label} ${metric} ${shots}-shot`, reported]));
+    const rows = [...new Set(own.map((each) => each[3]))].map((label) => [label,
+      ...columns.map((column) => [numbers.get(`${label} ${column}`) || ABSENT, "number"])]);
+    return [el("h3", {}, dataset), wide(`reported and not run: ${dataset}`, plainTable(["method", ...columns], rows, { class: "plain" }))];
+  });
   return el("section", { class: "sheet" }, el("details", {},
-    el("summary", {}, `Reported in the paper and not run here: ${missing.length} numbers`),
-    wide("reported and not run",
-      plainTable(["data set", "method", "reported"], [...byMethod].map(([key, numbers]) => [...JSON.parse(key), numbers.join("; ")]), { class: "plain" }))));
+    el("summary", {}, `Reported in the paper and not run here: ${missing.length} numbers`), tables));
 }
 
 function draw() {
   redraws = [];
+  writeAddress();
   const sheets = data.sheets.filter((sheet) => (!filters.dataset || sheet.title === filters.dataset) && (!filters.backbone || sheet.backbone === filters.backbone));
   const sections = sheets.map(sheetSection).filter(Boolean);
   const shownRows = sections.reduce((sum, section) => sum + section.querySelectorAll(".board tbody tr").length, 0);
@@ -103,6 +106,38 @@ function draw() {
   byId("boards").replaceChildren(...(sections.length ? sections : [el("p", { class: "empty" }, "Nothing fits these filters.")]),
     ...[strayNote(), notRun()].filter(Boolean));
   redraws.forEach((redraw) => redraw()); // now that widths are known
+}
+
+// The filters stand in the address, so that a view can be sent to somebody.
+const allShots = [...new Set(data.sheets.flatMap((sheet) => sheet.shots))].sort((a, b) => a - b);
+const usualColumns = () => (narrow.matches ? "AA* only" : "AA* and FA*");
+
+function writeAddress() {
+  const said = new URLSearchParams();
+  for (const name of ["dataset", "backbone", "text"]) if (filters[name]) said.set(name, filters[name]);
+  for (const name of ["free", "sealed"]) if (filters[name]) said.set(name, "1");
+  if (filters.columns !== usualColumns()) said.set("columns", filters.columns);
+  if (filters.shots.size < allShots.length) said.set("shots", [...filters.shots].join(" "));
+  const hash = String(said);
+  try {
+    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  } catch { /* some browsers refuse in files */ }
+}
+
+function readAddress() {
+  const said = new URLSearchParams(location.hash.slice(1));
+  const one = (name, known) => (known.includes(said.get(name)) ? said.get(name) : "");
+  filters.dataset = one("dataset", data.sheets.map((sheet) => sheet.title));
+  filters.backbone = one("backbone", data.sheets.map((sheet) => sheet.backbone));
+  filters.columns = one("columns", Object.keys(COLUMNS)) || usualColumns();
+  filters.text = said.get("text") || "";
+  filters.free = said.has("free");
+  filters.sealed = said.has("sealed");
+  const wanted = (said.get("shots") || "").split(" ").map(Number);
+  filters.shots = new Set(said.has("shots") ? allShots.filter((k) => wanted.includes(k)) : allShots);
+  for (const name of ["dataset", "backbone", "columns", "text"]) byId(name).value = filters[name];
+  for (const name of ["free", "sealed"]) byId(name).checked = filters[name];
+  for (const box of byId("shots").querySelectorAll("input")) box.checked = filters.shots.has(Number(box.value));
 }
 
 function options(id, values, all) {
@@ -128,11 +163,8 @@ function begin() {
   const unique = (values) => [...new Set(values)].sort((a, b) => (a > b) - (a < b));
   options("dataset", unique(data.sheets.map((sheet) => sheet.title)), "all");
   options("backbone", unique(data.sheets.map((sheet) => sheet.backbone)), "all");
-  if (narrow.matches) filters.columns = "AA* only";
-  byId("columns").replaceChildren(...Object.keys(COLUMNS).map((name) => el("option", { value: name, selected: name === filters.columns }, name)));
-  const shots = [...new Set(data.sheets.flatMap((sheet) => sheet.shots))].sort((a, b) => a - b);
-  filters.shots = new Set(shots);
-  byId("shots").append(...shots.map((k) => el("label", { class: "check" }, el("input", { type: "checkbox", checked: true, value: k,
+  byId("columns").replaceChildren(...Object.keys(COLUMNS).map((name) => el("option", { value: name }, name)));
+  byId("shots").append(...allShots.map((k) => el("label", { class: "check" }, el("input", { type: "checkbox", value: k,
     onchange: (event) => { if (event.target.checked) filters.shots.add(k); else filters.shots.delete(k); draw(); } }), String(k))));
   bind("dataset", "change", (box) => box.value);
   bind("backbone", "change", (box) => box.value);
@@ -149,7 +181,9 @@ function begin() {
     setTheme(theme);
     try { localStorage.setItem("theme", theme); } catch { /* then not */ }
   });
+  readAddress();
   draw();
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) { readAddress(); draw(); } });
   let waiting = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(waiting);

@@ -48,7 +48,7 @@ function scatterChart(sheet, rows, state, width) {
     .map(({ row, cell }) => ({ row, cost: cell.cost[state.cost], score: cell.scores[state.metric][0] }));
   if (!points.length) return el("p", { class: "empty" }, "No results to draw.");
   const height = Math.min(460, Math.max(300, width * 0.5));
-  const area = { left: 40, right: width - 14, top: 14, bottom: height - 46 };
+  const area = { left: 40, right: width - 14, top: 26, bottom: height - 46 };
   const scores = points.map((point) => point.score);
   const [low, high] = [Math.floor(Math.min(...scores) - 1), Math.ceil(Math.max(...scores) + 1)];
   const y = (value) => area.bottom - ((area.bottom - area.top) * (value - low)) / (high - low);
@@ -66,7 +66,7 @@ function scatterChart(sheet, rows, state, width) {
       svg("text", { class: "tick", x, y: area.bottom + 17, "text-anchor": "middle" }, text));
   }
   chart.append(
-    svg("text", { class: "tick", x: area.left - 34, y: area.top - 3 }, `${data.metrics[state.metric]} (%)`),
+    svg("text", { class: "tick", x: area.left - 34, y: 11 }, `${data.metrics[state.metric]} (%)`),
     svg("text", { class: "tick", x: (area.left + area.right) / 2, y: height - 6, "text-anchor": "middle" },
       `${cost.name}, ${cost.unit} (${cost.better} is better)`));
   const best = frontier(points.filter((point) => point.row.free), cost.better === "more");

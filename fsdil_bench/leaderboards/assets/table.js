@@ -74,7 +74,7 @@ function boardTable(sheet, view, rows, shots, columns, again) {
       !row.free && el("span", { class: "tag", title: "a ceiling, not a competitor" }, "keeps images"),
       shots.some((k) => row.cells[k] && sealedCell(row.cells[k])) && el("span", { class: "tag" }, "sealed")),
     shots.map((k) => columns.map((column, i) => scoreCell(row.cells[k] || VOID, column, !i)))));
-  return el("table", { class: "board" },
+  return el("table", { class: shots.length * columns.length > 5 ? "board full" : "board" },
     el("caption", { class: "hidden-text" }, `${sheet.title}, ${sheet.backbone}: methods by ${columns.map((c) => c.name).join(" and ")}`),
     el("thead", {}, top, second), el("tbody", {}, body));
 }
