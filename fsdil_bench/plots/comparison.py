@@ -12,7 +12,17 @@ import numpy as np
 from ..compare import FullComparison
 from ..record import Record
 from ..statistics import Ranking, shared_seeds
-from .style import GREY, INK, PALETTE, domain_names, in_style, name_ticks, new_figure, save
+from .style import (
+    GREY,
+    INK,
+    PALETTE,
+    domain_names,
+    in_style,
+    name_ticks,
+    new_figure,
+    save,
+    set_headline,
+)
 
 
 @in_style
@@ -39,9 +49,9 @@ def plot_comparison(
     right.set_title("over the stream" + (", thin: each seed" if len(overall.seeds) > 1 else ""))
     right.grid(axis="y")
     right.legend()
-    seeds = "one seed" if len(overall.seeds) == 1 else f"{len(overall.seeds)} seeds"
-    title = f"{overall.a} and {overall.b} on {a[0].spec['scenario']}, {seeds}"
-    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    pair = f"{overall.a} and {overall.b} on {a[0].spec['scenario']}"
+    title = f"{pair}; intervals cover {overall.interval.covers}"
+    set_headline(figure, title)
     return save(figure, file)
 
 
@@ -61,9 +71,8 @@ def _differences(axes: Any, found: FullComparison) -> None:
     reach = max(max(-row.interval.low, row.interval.high) for row in rows) * 1.08 or 1.0
     axes.set_xlim(-reach, reach)
     axes.grid(axis="x")
-    axes.set_xlabel(
-        f"percentage points, {overall.interval.level:.0%} intervals, grey: not told apart"
-    )
+    level = f"{overall.interval.level:.0%} intervals"
+    axes.set_xlabel(f"percentage points, {level}; grey: not told apart (domains after Holm)")
     axes.set_title(f"← {overall.b} better | {overall.a} better →", loc="center")
 
 

@@ -22,6 +22,7 @@ from .style import (
     new_figure,
     run_name,
     save,
+    set_headline,
 )
 
 # In the order in which they are stacked, each always in its colour; others, if any, follow.
@@ -52,7 +53,7 @@ def plot_cost(record: Record, file: Path) -> Path:
         axes.set_ylim(bottom=0)
         axes.set_xlabel("after learning" if axes is state else "domain")
         axes.grid(axis="y")
-    figure.suptitle(f"{run_name(record)}: cost", x=0.01, ha="left", fontweight="bold")
+    set_headline(figure, f"{run_name(record)}: cost")
     return save(figure, file)
 
 

@@ -5,6 +5,7 @@ principal components otherwise.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,16 @@ from ..progress import Progress
 from ..record import Record
 from ..runner import Job, prepare
 from ..seeds import numpy_generator
-from .style import MARKERS, PALETTE, check_ending, in_style, new_figure, save
+from .style import (
+    MARKERS,
+    PALETTE,
+    check_ending,
+    in_style,
+    new_figure,
+    run_name,
+    save,
+    set_headline,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +52,8 @@ def plot_embeddings(
         _scatter(by_class, points, labels, job.stream.class_names, f"{title}: by class")
         names = [domain.name for domain in job.stream.domains]
         _scatter(by_domain, points, domains, names, f"{title}: by domain")
-    figure.suptitle(f"{record.spec['method']} on {record.spec['scenario']}, test images")
+    means = "UMAP" if find_spec("umap") else "principal components"
+    set_headline(figure, f"{run_name(record)}: test images in two dimensions, by {means}")
     return save(figure, file)
 
 
@@ -134,9 +145,8 @@ def _scatter(axes: Any, points: np.ndarray, groups: np.ndarray, names: Any, titl
             "marker": MARKERS[i // len(PALETTE) % len(MARKERS)],
         }
         axes.scatter(*points[members].T, s=9, alpha=0.7, linewidths=0, label=name, **style)
-    axes.set_title(title, fontsize=10)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set_title(title)
+    axes.set_axis_off()  # the directions have no meaning
     axes.legend(
         fontsize=7, ncols=1 + len(names) // 16, loc="center left", bbox_to_anchor=(1.0, 0.5),
         frameon=False, markerscale=1.6,

@@ -28,7 +28,9 @@ INK = "#444444"
 SCALE = "Blues"
 
 _STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same
+    "font.family": "sans-serif",
+    # The first comes with matplotlib, so that every machine draws the same.
+    "font.sans-serif": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
@@ -91,6 +93,11 @@ def check_ending(file: Path) -> None:
             f"'{file.name}' does not say what kind of figure is wanted",
             f"Let it end in {', '.join(sorted(_UNDATED))}.",
         )
+
+
+def set_headline(figure: Any, text: str) -> None:
+    """A title over several panels."""
+    figure.suptitle(text, x=0.01, ha="left", fontweight="bold")
 
 
 def name_ticks(axes: Any, names: Sequence[str]) -> None:
