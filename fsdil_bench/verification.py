@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import FsdilError
+from .errors import FsdilError, RequestError
 from .metrics import unseen_accuracy
 from .plugins import Registry
 from .progress import Progress
@@ -77,11 +77,17 @@ def verify(
     """Run a record's spec again below `out` and compare.
 
     A run that would have another id here (because code, weights or samples are others) is not
-    started unless `anyway`. `request` completes what a record does not hold: `data`, `names`,
-    `synonyms`, `backbone` where the weights are a file, `device`, `workers`.
+    started unless `anyway`; what an interrupted verification left below `out` is gone on with.
+    A sealed run is run again sealed. `request` completes what a record does not hold: `data`,
+    `names`, `synonyms`, `backbone` where the weights are a file, `device`, `workers`.
     """
     from .runner import prepare, run
 
+    assert record.folder is not None
+    if record.folder.resolve().is_relative_to(out.resolve()):
+        raise RequestError(
+            f"{out} holds the records that are to be run again", "Choose another folder with --out."
+        )
     asked = asked_for(record) | {key: value for key, value in request.items() if value}
     try:
         with _threads(record):
@@ -89,9 +95,8 @@ def verify(
             others = identity_differences(record, job)
             if others and not anyway:
                 return Verified(Outcome.NOT_RUN, "; ".join(others))
-            again = run(
-                **asked, registry=registry, out=out, sealed=sealed, fresh=True, progress=progress
-            )
+            sealed = sealed or record.sealed
+            again = run(**asked, registry=registry, out=out, sealed=sealed, progress=progress)
     except FsdilError as error:
         return Verified(Outcome.NOT_RUN, " ".join(error.message.split()))
     found = compare(record, again, tolerance)

@@ -14,6 +14,7 @@ import torch
 
 import fsdil_bench
 from fsdil_bench import Record, cli
+from fsdil_bench.errors import RequestError
 from fsdil_bench.record import content_hash, file_sha256
 from fsdil_bench.record_checks import check_folder
 from fsdil_bench.verification import TOLERANCE, Outcome, compare, row_of, surroundings, verify
@@ -159,6 +160,11 @@ def test_other_test_images(record, finished):
     moved["labels"] = moved["labels"][::-1].copy()
     np.savez_compressed(record.folder / "predictions.npz", **moved)
     assert compare(record, finished[0]).outcome == Outcome.DIFFERS
+
+
+def test_a_record_is_never_compared_with_itself(record, toy_registry):
+    with pytest.raises(RequestError, match="holds the records"):
+        verify(record, registry=toy_registry, out=record.folder.parent.parent)
 
 
 def test_rows_are_seeds_of_one_method(finished):
