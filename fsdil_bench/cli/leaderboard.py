@@ -41,6 +41,8 @@ def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bo
             f"there is no complete run below {', '.join(str(r) for r in runs)}{begun}",
             "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
         )
+    if not as_json:
+        click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
     if copy_records:
         leaderboards.copy_records(records, out)
     files = leaderboards.write_leaderboards(records, out, unfinished)

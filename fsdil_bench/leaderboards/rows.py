@@ -19,6 +19,8 @@ from .unfinished import Unfinished
 
 RowKey = tuple[str, str]
 
+_LONGEST_OPTIONS = 40  # letters of a label that tell rows of one method apart
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -164,12 +166,26 @@ def _row_key(spec: Mapping[str, Any], code: Any) -> RowKey:
 
 
 def _labels(boards: Sequence[Mapping[RowKey, Any]]) -> dict[RowKey, str]:
-    """The method's name, with a mark where several rows have the same."""
-    keys = {key for board in boards for key in board}
-    counts = Counter(method for method, _ in keys)
-    return {
-        (method, told_apart): method
-        if counts[method] == 1
-        else f"{method} [{hashlib.blake2b(told_apart.encode(), digest_size=2).hexdigest()}]"
-        for method, told_apart in keys
-    }
+    """The method's name; where several rows have the same, with what tells them apart."""
+    methods: dict[str, list[RowKey]] = defaultdict(list)
+    for key in sorted({key for board in boards for key in board}):
+        methods[key[0]].append(key)
+    labels: dict[RowKey, str] = {}
+    for method, keys in methods.items():
+        labels |= {keys[0]: method} if len(keys) == 1 else _told_apart(method, keys)
+    return labels
+
+
+def _told_apart(method: str, keys: Sequence[RowKey]) -> dict[RowKey, str]:
+    """Labels with the options that differ, if those few words are enough, else with a hash."""
+    configs = [json.loads(told_apart)[0] for _, told_apart in keys]
+    names = sorted({name for config in configs for name in config})
+    differ = [name for name in names if len({json.dumps(c.get(name)) for c in configs}) > 1]
+    words = [", ".join(f"{name}={_plain(c.get(name))}" for name in differ) for c in configs]
+    if len(set(words)) < len(keys) or max(map(len, words)) > _LONGEST_OPTIONS:
+        words = [hashlib.blake2b(told.encode(), digest_size=2).hexdigest() for _, told in keys]
+    return {key: f"{method} [{word}]" for key, word in zip(keys, words, strict=True)}
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

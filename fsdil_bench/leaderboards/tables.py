@@ -53,7 +53,9 @@ def all_json(
 
 
 def _line(row: Row, board: Board, rows: Sequence[Row]) -> dict[str, Any]:
-    line: dict[str, Any] = {"method": row.label}
+    # A label that begins like a formula would be one in a spreadsheet.
+    formula = row.label.startswith(("=", "+", "-", "@"))
+    line: dict[str, Any] = {"method": f"'{row.label}" if formula else row.label}
     for metric in METRICS:
         line[metric], line[f"{metric} std"] = row.scores[metric]
     line |= {"AA* oracle": row.oracle, "routing": row.routing, "seeds": len(row.records)}

@@ -151,6 +151,12 @@ def test_names_from_strangers_stay_text_in_markdown(boards):
             assert line.replace("\\|", "").count("|") in widths
 
 
+def test_names_from_strangers_are_no_formulas(boards):
+    folder = boards({"method": "=1+1"}, {"method": "fine"})
+    with next(folder.glob("*.csv")).open(encoding="utf-8") as file:
+        assert {line["method"] for line in csv.DictReader(file)} == {"'=1+1", "fine"}
+
+
 def test_names_from_strangers_do_not_choose_file_names(boards, made, tmp_path):
     bad = made.make_record(tmp_path / "runs", method="../../up", backbone="../../etc/x:y|z")
     folder = tmp_path / "out"
