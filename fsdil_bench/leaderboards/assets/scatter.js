@@ -31,7 +31,7 @@ function placeLabels(points, width) {
   for (const point of points) {
     const size = 6.4 * point.row.label.length + 4;
     const near = [[9, -7], [-9 - size, -7], [-size / 2, -21], [-size / 2, 8]];
-    const far = [26, 44, 62].flatMap((step) => [[14, step - 7], [14, -step - 7], [-14 - size, step - 7], [-14 - size, -step - 7]]);
+    const far = (width < 500 ? [] : [26, 44, 62]).flatMap((step) => [[14, step - 7], [14, -step - 7], [-14 - size, step - 7], [-14 - size, -step - 7]]);
     const spot = [...near, ...far].find(([dx, dy]) => free([point.x + dx, point.y + dy, point.x + dx + size, point.y + dy + 14]));
     if (!spot) continue;
     const [left, top] = [point.x + spot[0], point.y + spot[1]];
