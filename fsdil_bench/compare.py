@@ -88,7 +88,7 @@ def full_comparison(
         _deciding(ours, theirs),
         _routing(ours, theirs),
         _cost(ours, theirs),
-        _notes(a, b, overall.seeds),
+        _notes(a, b),
     )
 
 
@@ -217,20 +217,20 @@ def _cost(a: list[Record], b: list[Record]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _notes(a: Sequence[Record], b: Sequence[Record], seeds: tuple[int, ...]) -> list[str]:
+def _notes(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
     notes = []
     for key in ("scenario", "precision", "base_limit", "scenario_options"):
-        ours, theirs = a[0].spec[key], b[0].spec[key]
-        if ours != theirs:
-            notes.append(f"They also differ in {key.replace('_', ' ')}: {ours} and {theirs}.")
+        one, other = a[0].spec[key], b[0].spec[key]
+        if one != other:
+            notes.append(f"They also differ in {key.replace('_', ' ')}: {one} and {other}.")
     if a[0].scenario["transform"] != b[0].scenario["transform"]:
         notes.append("They also differ in how images were transformed.")
-    for records in (a, b):
-        unused = sorted({record.spec["seed"] for record in records} - set(seeds))
-        if unused:
-            listed = ", ".join(map(str, unused))
+    ours, theirs = ({record.spec["seed"] for record in records} for records in (a, b))
+    for records, unused in ((a, ours - theirs), (b, theirs - ours)):
+        if unused and ours & theirs:
+            listed = ", ".join(map(str, sorted(unused)))
             notes.append(f"Not used, for the other lacks them: {_method(records)} seed {listed}.")
-    if not {r.spec["seed"] for r in a} & {r.spec["seed"] for r in b}:
+    if not ours & theirs:
         notes.append("They share no seed: the draws of training images differ between the two.")
     if not all(record.method["exemplar_free"] for record in (*a, *b)):
         keeps = a if not all(r.method["exemplar_free"] for r in a) else b

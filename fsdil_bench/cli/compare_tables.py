@@ -17,8 +17,6 @@ def comparison(found: FullComparison) -> RenderableType:
     """A comparison of two methods, the sentence that sums it up last."""
     overall = found.overall
     a, b = overall.a, overall.b
-    if a == b:
-        a, b = f"{a} (A)", f"{b} (B)"
     seeds = ", ".join(map(str, overall.seeds))
     parts: list[RenderableType] = [
         _differences(found.scores, a, b, f"scores (%), {overall.interval.covers}: {seeds}"),
@@ -49,11 +47,12 @@ def comparison(found: FullComparison) -> RenderableType:
 def ranking(found: Ranking, metric: str) -> RenderableType:
     """Average ranks, and what they mean."""
     rows = [[f"{rank:.2f}", name] for name, rank in found.ranks.items()]
-    lines = [f"Ranks by {metric} on {len(found.boards)} boards: {'; '.join(found.boards)}."]
+    number = "1 board" if len(found.boards) == 1 else f"{len(found.boards)} boards"
+    lines = [f"Ranks by {metric} on {number}: {'; '.join(found.boards)}."]
     if found.p is not None:
         lines.append(f"Friedman's test that all are alike: p = {found.p:.2g}.")
     if found.critical_difference is None:
-        lines.append("One board: there is nothing to average, see `fsdil-bench compare`.")
+        lines.append("There is nothing to average; `fsdil-bench compare` compares two methods.")
     else:
         lines.append(
             f"Two methods differ at {1 - found.level:.0%} if their average ranks are more than "

@@ -102,7 +102,8 @@ def plot_ranks(found: Ranking, file: Path, metric: str) -> Path:
     for i, group in enumerate(found.groups):
         ends = [found.ranks[group[0]] - 0.05, found.ranks[group[-1]] + 0.05]
         axes.plot(ends, [0.35 + 0.35 * i] * 2, color=PALETTE[0], linewidth=4)
-    title = f"average rank by {metric} over {len(found.boards)} boards (1 is best)"
+    number = "1 board" if len(found.boards) == 1 else f"{len(found.boards)} boards"
+    title = f"average rank by {metric} over {number} (1 is best)"
     if found.critical_difference is not None:
         title += f"\nbars: not told apart, critical difference {found.critical_difference:.2f}"
     axes.set_title(title)

@@ -55,7 +55,7 @@ def compare(
     if weights is None:
         raise RequestError(f"{metric} is undefined for a single domain", "Choose another --metric.")
     found = difference_of(a, b, weights)
-    names = a[0].spec["method"], b[0].spec["method"]
+    names = _names(a[0], b[0])
     interval = found.interval(level)
     p = found.p_value()
     return Comparison(
@@ -134,6 +134,16 @@ def _backbone(record: Record) -> str:
 
 def _name(record: Record) -> str:
     return f"{record.spec['method']} on {record.spec['scenario']}"
+
+
+def _names(a: Record, b: Record) -> tuple[str, str]:
+    """What to call the two: by what sets them apart."""
+    ours, theirs = a.spec["method"], b.spec["method"]
+    if ours != theirs:
+        return ours, theirs
+    if a.spec["scenario"] != b.spec["scenario"]:
+        return _name(a), _name(b)
+    return f"{ours} (A)", f"{theirs} (B)"
 
 
 def _effect(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> float | None:

@@ -89,6 +89,10 @@ def test_notes_say_what_else_differs(cvlc, slda):
     assert "joint keeps old images" in notes
     more = find_records(PUBLISHED / "drawn-4shot" / "slda")
     assert any("drawn-4shot" in note for note in full_comparison(slda, more).notes)
+    assert full_comparison(slda, more).overall.a == "slda on drawn-1shot"
+    assert full_comparison(cvlc[:1], slda[1:]).notes == [
+        "They share no seed: the draws of training images differ between the two."
+    ]
     assert full_comparison(cvlc, slda).notes == []
 
 
