@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         read_image,
         starts_like_an_image,
     )
-    from .leaderboard import write_leaderboards
+    from .leaderboards import write_leaderboards
     from .metrics import scores
     from .record import Record, find_records
     from .runner import run
@@ -66,7 +66,7 @@ _LAZY = {
     "run": "runner",
     "scores": "metrics",
     "starts_like_an_image": "image_files",
-    "write_leaderboards": "leaderboard",
+    "write_leaderboards": "leaderboards",
 }
 
 __all__ = [

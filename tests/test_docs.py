@@ -159,7 +159,74 @@ def run_command(command: str, page: str) -> None:
         check_without_running(shlex.split(command), page)
         typed, expected = instead.run, 0
     if typed:
-        words = ["fsdil-bench", "submit", "leaderboards/records", "--out", "submission.zip"]
+        code, output = docs.call(docs.expanded(typed))
+        assert code == expected, f"{page}: {typed}\n{output}"
+
+
+def check_without_running(words: list[str], page: str) -> None:
+    """As much as can be said about a command that is not run."""
+    match words:
+        case ["fsdil-bench", *_]:
+            docs.check_parses(words, load_registry())
+        case ["make", target]:
+            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+        case ["pip", "install", *_, what]:
+            place, _, extras = what.removesuffix("]").partition("[")
+            project = (ROOT / page).parent if place == "." else ROOT / place
+            if place == "fsdil-bench":
+                project = ROOT
+            declared = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
+            known = declared["project"].get("optional-dependencies", {})
+            assert not extras or extras in known
+        case ["python", "-m", "pytest", *where]:
+            folder = ROOT.joinpath(*where) if where else (ROOT / page).parent
+            assert list(folder.glob("tests/test_*.py"))
+        case ["python", "-m", module, *options]:
+            code, text = docs.call(["python", "-m", module, "--help"])
+            assert code == 0
+            assert {word for word in options if word.startswith("--")} <= set(
+                re.findall(r"--[\w-]+", text)
+            )
+        case ["hf", "download", repository, *_]:
+            import open_clip
+
+            known = open_clip.get_pretrained_cfg("ViT-B-16-quickgelu", "openai")
+            assert known["hf_hub"].strip("/") == repository
+        case ["ln" | "export", *_]:
+            pass  # shell
+        case _:
+            raise AssertionError(f"{page}: {shlex.join(words)}: there is no way to check it")
+
+
+def small_weights(patch: pytest.MonkeyPatch) -> None:
+    """A small model in place of ViT-B/16, and a checkpoint with a config beside it."""
+    import open_clip
+    from clip_world import CONFIG, random_model
+    from safetensors.torch import save_file
+
+    model = random_model(0)
+    patch.setattr(open_clip, "create_model", lambda *_, **__: model)
+    Path("folder").mkdir()
+    save_file(model.state_dict(), "folder/open_clip_model.safetensors")
+    Path("folder/open_clip_config.json").write_text(json.dumps({"model_cfg": CONFIG}))
+
+
+def published(*places: str):
+    """One of the published records, in these places."""
+
+    def copy(patch: pytest.MonkeyPatch) -> None:
+        [record] = (ROOT / "leaderboards/records/drawn-1shot/ncm").glob("seed0-*")
+        for place in places:
+            shutil.copytree(record, Path(place) / record.name)
+
+    return copy
+
+
+def a_submission(patch: pytest.MonkeyPatch) -> None:
+    names = ("ncm", "my-idea")
+    published("leaderboards/records", *(f"runs/drawn-1shot/{name}" for name in names))(patch)
+    words = ["fsdil-bench", "submit", "leaderboards/records", "--out", "submission.zip"]
     code, output = docs.call(words)
     assert code == 0, output
 

@@ -14,10 +14,11 @@ from ..errors import FsdilError
 from .check import check
 from .compare import compare, rank
 from .data import data
+from .leaderboard import leaderboard
 from .listing import listing
 from .new import new_method, new_scenario
 from .paper import paper
-from .results import leaderboard, show
+from .results import show
 from .run import run
 from .verify import submit, verify
 

@@ -1,8 +1,7 @@
-"""`fsdil-bench show` and `fsdil-bench leaderboard`: looking at finished runs."""
+"""`fsdil-bench show`: looking at a finished run."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,34 +68,6 @@ def show(
     parts += [tables.cost(record), tables.provenance(record)]
     for part in parts:
         console().print(part)
-
-
-@click.command(epilog="Example:  fsdil-bench leaderboard runs --out leaderboards")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
-              help="Folder for the boards.")  # fmt: skip
-@click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
-@click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
-@debug_option
-def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool) -> None:
-    """Make Markdown and CSV boards from all complete runs below RUNS."""
-    from .. import leaderboard as boards
-    from ..record import find_records
-
-    records = find_records(*runs)
-    if not records:
-        raise RequestError(
-            f"there is no complete run below {', '.join(str(r) for r in runs)}",
-            "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
-        )
-    if copy_records:
-        boards.copy_records(records, out)
-    files = boards.write_leaderboards(records, out)
-    if as_json:
-        click.echo(json.dumps([str(file) for file in files]))
-        return
-    for file in files:
-        click.echo(file)
 
 
 def _draw(

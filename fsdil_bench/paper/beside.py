@@ -76,7 +76,7 @@ def _compare(cell: Reported, members: list[Record], usual: Config) -> Beside:
 
 def _rows(records: Sequence[Record]) -> list[list[Record]]:
     """Runs that differ in the seed alone, as the leaderboards put them into one row."""
-    from ..leaderboard import group_into_boards
+    from ..leaderboards.grouping import group_into_boards
     from ..verification import row_of
 
     rows: dict[tuple[Any, str], dict[int, Record]] = defaultdict(dict)

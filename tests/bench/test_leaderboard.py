@@ -8,7 +8,7 @@ import pytest
 
 from fsdil_bench import find_records
 from fsdil_bench.errors import RecordError
-from fsdil_bench.leaderboard import copy_records, group_into_boards, write_leaderboards
+from fsdil_bench.leaderboards import copy_records, group_into_boards, write_leaderboards
 
 
 @pytest.fixture
@@ -44,6 +44,8 @@ def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
     assert table["AA*"].is_monotonic_decreasing
     page = next((tmp_path / "out").glob("toy-1shot*.md")).read_text()
     assert f"{row['AA*']:.2f} ± {row['AA* std']:.2f}" in page
+    assert f"{row['AA* low']:.2f} to {row['AA* high']:.2f}" in page
+    assert row["AA* low"] < row["AA*"] < row["AA* high"]
     assert "| AA* oracle" in page
     assert "FA* is forgetting alleviation" in page
 
@@ -72,7 +74,9 @@ def test_copies_count_once(runs, tmp_path):
     write_leaderboards([*records, *records], tmp_path / "out")
     table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
     assert table.set_index("method").loc["toy-means", "seeds"] == 3
-    assert "| toy-clip | 2 | 4 |" in (tmp_path / "out" / "README.md").read_text()
+    index = (tmp_path / "out" / "README.md").read_text()
+    row = next(line for line in index.splitlines() if line.startswith("| [toy-1shot]"))
+    assert [cell.strip() for cell in row.split("|")][2:4] == ["2", "4"]
 
 
 def test_half_finished_runs_are_left_out(runs):
