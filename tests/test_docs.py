@@ -239,6 +239,7 @@ def installed(name: str):
 PREPARED = {
     "README.md": published("leaderboards/records"),
     "docs/backbones.md": small_weights,
+    "docs/leaderboards.md": published("runs/drawn-1shot/ncm"),
     "docs/paper.md": published("runs/drawn-1shot/ncm"),
     "docs/submissions.md": a_submission,
     "examples/README.md": installed("fsdil-hello"),
