@@ -17,6 +17,7 @@ from .listing import listing
 from .new import new_method, new_scenario
 from .results import leaderboard, show
 from .run import run
+from .sweep import sweep
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -68,5 +69,5 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
+for command in (run, sweep, check, listing, data, show, leaderboard, new_method, new_scenario):
     cli.add_command(command)
