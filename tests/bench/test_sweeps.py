@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sweep_processes import TOY, contents, start, toy_sweep, wait_for, workers
+from sweep_processes import TOY, children, contents, start, toy_sweep, wait_for, workers
 
 from fsdil_bench import Record, cli
 from fsdil_bench.folder import RunFolder
@@ -147,6 +147,26 @@ def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
     process.kill()
     process.communicate()
     wait_for(lambda: not Path(f"/proc/{worker}").exists(), 20)  # its sleep would last 60 s
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("warm", ["true", "false"])
+def test_whatever_dies_takes_its_runs_along(tmp_path, warm):
+    """The process that the runs are copies of is killed, or the run itself: the sweep goes on."""
+    mark = tmp_path / "mark"
+    cells = ["-m", "toy-slow,toy-means", "-s", "toy-1shot", "--retries", 0, "--json"]
+    command = toy_sweep(tmp_path / "runs", *cells, "--launcher-set", f"warm={warm}")
+    process = start(command, TOY_SLEEP_IN="1", TOY_MARK=str(mark))
+    wait_for(mark.exists)
+    (worker,) = workers(process.pid)
+    (child,) = children(process.pid)
+    assert (child == worker) is (warm == "false")
+    os.kill(child, signal.SIGKILL)
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 1, err
+    states = {cell["method"]: cell["state"] for cell in json.loads(out)["cells"]}
+    assert states == {"toy-slow": "failed", "toy-means": "done"}
+    wait_for(lambda: not Path(f"/proc/{worker}").exists(), 20)
 
 
 @pytest.mark.slow
