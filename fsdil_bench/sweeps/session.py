@@ -21,7 +21,7 @@ from ..plugins import Registry
 from .launcher import INTERRUPTED, Launcher, LauncherSetup
 from .plan import Plan
 from .scheduler import Scheduler, Status, Watcher, counts
-from .sweep_file import Sweep, threads_per_run
+from .wishes import Sweep, threads_per_run
 
 
 @dataclass(frozen=True)

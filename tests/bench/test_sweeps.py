@@ -373,3 +373,10 @@ def test_tasks_survive_their_file(tmp_path):
     assert Task.from_json(task.to_json()) == task
     assert LauncherSetup(tmp_path).jobs is None
     assert os.fspath(task.request_file) in task.command()
+
+
+def test_launchers_are_listed_with_their_options(monkeypatch, capsys):
+    for arguments, expected in (([], "one process per run"), (["local"], "--launcher-set")):
+        monkeypatch.setattr(sys, "argv", ["fsdil-bench", "list", "launchers", *arguments])
+        cli.main()
+        assert expected in capsys.readouterr().out
