@@ -117,9 +117,11 @@ def _import_what_runs_need() -> None:
     from ..spec import code_version
 
     registry = load_registry()
-    for info in [*registry.methods.values(), *registry.scenarios.values()]:
+    factories = [info.factory for info in registry.methods.values()]
+    factories += [info.factory for info in registry.scenarios.values()]
+    for factory in factories:
         with suppress(Exception):  # a broken plugin is the matter of the run that needs it
-            code_version(info.factory)
+            code_version(factory)
 
 
 def _ended(children: Mapping[int, str]) -> list[tuple[int, int]]:
