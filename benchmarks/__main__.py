@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import boards, cvlc_speed, feature_cache, listing, loading, pictures
+from . import boards, cvlc_speed, feature_cache, listing, loading, pictures, sweeps
 
 BENCHMARKS = {
     "boards": boards.main,
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "listing": listing.main,
     "loading": loading.main,
     "pictures": pictures.main,
+    "sweeps": sweeps.main,
 }
 
 

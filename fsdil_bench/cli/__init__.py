@@ -20,6 +20,7 @@ from .new import new_method, new_scenario
 from .paper import paper
 from .results import show
 from .run import run
+from .sweep import sweep
 from .verify import submit, verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -73,8 +74,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    run, check, listing, data, show, compare, rank, leaderboard, new_method, new_scenario,
+    run, sweep, check, listing, data, show, compare, rank, leaderboard, paper, verify, submit,
+    new_method, new_scenario,
 ):  # fmt: skip
-    cli.add_command(command)
-for command in (paper, verify, submit):
     cli.add_command(command)
