@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import FsdilError
+from .cache import cache
 from .check import check
 from .data import data
 from .listing import listing
@@ -68,5 +69,5 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
+for command in (run, check, listing, data, cache, show, leaderboard, new_method, new_scenario):
     cli.add_command(command)
