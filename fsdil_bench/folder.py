@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import RequestError
+from .errors import HeldError
 from .record import PREDICTIONS_FILE, RECORD_FILE, Record
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class RunFolder:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise RequestError(
+                raise HeldError(
                     f"another process is at work on {self.path}", "Wait for it, or stop it."
                 ) from None
             yield

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from .descriptors import BackboneInfo, MethodInfo, ScenarioInfo
+from .descriptors import BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo
 
 if TYPE_CHECKING:
     from .record import Record
@@ -54,6 +54,18 @@ def fsdil_backbones() -> Iterable[BackboneInfo]:  # type: ignore[empty-body]
         @hookimpl
         def fsdil_backbones():
             return [BackboneInfo("my-clip", "what it is", "my_package.clip:build")]
+    """
+
+
+@hookspec
+def fsdil_launchers() -> Iterable[LauncherInfo]:  # type: ignore[empty-body]
+    """Offer ways to run the tasks of a sweep: on this machine, on a cluster.
+
+    Example::
+
+        @hookimpl
+        def fsdil_launchers():
+            return [LauncherInfo("my-cluster", "what it runs on", "my_package.cluster:launch")]
     """
 
 

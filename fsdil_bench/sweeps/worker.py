@@ -1,0 +1,146 @@
+"""The process of one run in a sweep: `python -m fsdil_bench.sweeps.worker REQUEST.json`.
+
+It carries out the request, says about once a second how far it is, and leaves its outcome as a file
+that is there as a whole or not at all. SIGTERM and SIGINT stop it between two steps: what the run
+has finished is kept. Exit codes: 0 complete, 1 failed, 2 failed and no further try will help, 75
+another process has the run, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
+from ..folder import write_atomically
+from ..progress import PlainProgress
+from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
+
+_EVERY = 1.0  # seconds between two notes of progress
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out the request in the given file."""
+    parser = argparse.ArgumentParser(prog="fsdil_bench.sweeps.worker", description=__doc__)
+    parser.add_argument("request", type=Path, help="file written by the scheduler of a sweep")
+    parser.add_argument(
+        "--tied", action="store_true", help="end when standard input is closed by its other side"
+    )
+    options = parser.parse_args(arguments)
+    if options.tied:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _interrupt)
+    return work(Task.from_json(options.request.read_text(encoding="utf-8")))
+
+
+def work(task: Task) -> int:
+    """Carry out a task and leave its outcome; gives the exit code."""
+    began = time.monotonic()
+    try:
+        _run(task)
+        code, outcome = COMPLETE, {"status": "complete"}
+    except KeyboardInterrupt:
+        code, outcome = INTERRUPTED, {"status": "interrupted", "reason": "interrupted"}
+    except Exception as error:
+        traceback.print_exc()
+        code, outcome = _failure(error)
+    outcome |= {"exit_code": code, "seconds": round(time.monotonic() - began, 3)}
+    with suppress(OSError):  # a full disk: the exit code still tells
+        write_atomically(task.outcome_file, json.dumps(outcome, indent=1) + "\n")
+    return code
+
+
+def _run(task: Task) -> None:
+    import torch
+
+    from ..runner import run
+
+    torch.set_num_threads(task.resources.cpus)
+    run(**task.request, progress=_FileProgress(task))
+
+
+def _failure(error: Exception) -> tuple[int, dict[str, Any]]:
+    code = _code(error)
+    return code, {
+        "status": "elsewhere" if code == ELSEWHERE else "failed",
+        "error": type(error).__name__,
+        "reason": error.message if isinstance(error, FsdilError) else f"{error}",
+        "remedy": error.remedy if isinstance(error, FsdilError) else "",
+        "retry": code == FAILED,
+    }
+
+
+def _code(error: Exception) -> int:
+    """Whether another try may help: it may where the surroundings were at fault."""
+    if isinstance(error, HeldError):
+        return ELSEWHERE
+    if isinstance(error, RequestError | DataError | RecordError):
+        return HOPELESS
+    return FAILED
+
+
+class _FileProgress(PlainProgress):
+    """Lines for the log, and a small file that says how far the run is."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(sys.stdout)
+        self._task = task
+        self._phases: list[list[Any]] = []  # name, units done, units in all
+        self._next = 0.0
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        """Note what is being done."""
+        entry: list[Any] = [name, 0, total]
+        self._phases.append(entry)
+        self._note()
+        try:
+            with super().phase(name, total):
+                yield
+        finally:
+            self._phases.remove(entry)
+
+    def advance(self, amount: int = 1) -> None:
+        """Note how much of it is done."""
+        if self._phases:
+            self._phases[-1][1] += amount
+        self._note()
+
+    def _note(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _EVERY
+        name, done, total = self._phases[-1] if self._phases else ("", 0, None)
+        note = {"phase": name, "done": done, "total": total, "pid": os.getpid()}
+        draft = self._task.progress_file.with_suffix(".tmp")
+        with suppress(OSError):
+            draft.write_text(json.dumps(note), encoding="utf-8")
+            draft.replace(self._task.progress_file)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _end_with_parent() -> None:
+    """Wait until the scheduler's end of the pipe is closed, which happens even if it is killed."""
+    while os.read(0, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
