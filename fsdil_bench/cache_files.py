@@ -23,8 +23,8 @@ KINDS = {
     "texts": ("texts-*.sqlite", "embeddings of texts"),
     "pictures": ("pictures-*.sqlite", "pictures drawn by code"),
     "hashes": ("file-hashes.sqlite", "hashes of weights"),
-    "bases": ("bases/*", "base domains for run --reuse-base"),
-    "listings": ("complete/*", "data sets found complete"),
+    "bases": ("bases", "base domains for run --reuse-base"),
+    "listings": ("complete", "data sets found complete"),
     "models": ("open-clip-*.json", "names of open_clip's models"),
     "damaged": ("*.damaged", "damaged files put aside"),
 }
@@ -97,6 +97,8 @@ def _size(path: Path) -> int:
 
 
 def _entries(path: Path) -> int | None:
+    if path.is_dir():
+        return sum(1 for _ in path.iterdir())
     if path.suffix != ".sqlite":
         return None
     with suppress(sqlite3.Error):
