@@ -18,6 +18,7 @@ from .listing import listing
 from .new import new_method, new_scenario
 from .results import leaderboard, show
 from .run import run
+from .sweep import sweep
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -69,5 +70,7 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, check, listing, data, cache, show, leaderboard, new_method, new_scenario):
+for command in (
+    run, sweep, check, listing, data, cache, show, leaderboard, new_method, new_scenario,
+):  # fmt: skip
     cli.add_command(command)

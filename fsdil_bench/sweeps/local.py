@@ -14,11 +14,13 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..config import knob
 from .launcher import Event, LauncherSetup, Task
 
 _TICK = 0.05  # seconds between two looks at the processes
+_GB = 1e9
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,27 @@ class LocalOptions:
     """What `--launcher-set` can say to the local launcher."""
 
     nice: int = knob(0, "added to the niceness of the processes", minimum=0, maximum=19)
+    devices: tuple[str, ...] = knob((), "CUDA devices to spread the runs over, for instance 0,1")
+
+
+@dataclass(frozen=True)
+class _Running:
+    task: Task
+    process: subprocess.Popen[bytes]
+    device: str
 
 
 class LocalLauncher:
-    """Processes of this machine, up to `jobs` at a time."""
+    """Processes of this machine, up to `jobs` at a time.
+
+    A task that states its memory waits until so much is free beside what the others may still take.
+    """
 
     def __init__(self, jobs: int, options: LocalOptions) -> None:
         self._jobs = jobs
         self._options = options
-        self._running: dict[str, tuple[Task, subprocess.Popen[bytes]]] = {}
+        self._waiting: list[Task] = []
+        self._running: dict[str, _Running] = {}
         self._events: list[Event] = []
 
     def capacity(self) -> int:
@@ -42,22 +56,22 @@ class LocalLauncher:
         return self._jobs
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Start a process for each task."""
+        """Start a process for each task, as soon as there is memory for it."""
         for task in tasks:
-            try:
-                process = self._start(task)
-            except OSError as error:
-                lost = task.event("lost", reason=f"the process could not be started: {error}")
-                self._events.append(lost)
-                continue
-            self._running[task.key] = (task, process)
-            self._events.append(task.event("started", pid=process.pid))
+            needed, there = task.resources.memory_gb or 0, memory("MemTotal")
+            if there is not None and needed * _GB > there:
+                reason = f"it needs {needed:g} GB, this machine has {there / _GB:.1f} GB"
+                self._events.append(task.event("failed", reason=reason, retry=False))
+            else:
+                self._waiting.append(task)
+        self._start_waiting()
 
     def poll(self, timeout: float) -> list[Event]:
         """Events of the processes, waiting for the first."""
         until = time.monotonic() + timeout
         while True:
             self._reap()
+            self._start_waiting()
             left = until - time.monotonic()
             if self._events or left <= 0:
                 events, self._events = self._events, []
@@ -66,41 +80,76 @@ class LocalLauncher:
 
     def cancel(self, keys: Collection[str], *, force: bool = False) -> None:
         """Signal the process groups of these tasks."""
+        for task in [task for task in self._waiting if task.key in keys]:
+            self._waiting.remove(task)
+            self._events.append(task.event("lost", reason="it was stopped before it began"))
         for key in keys:
             if key in self._running:
-                _signal(self._running[key][1], signal.SIGKILL if force else signal.SIGTERM)
+                _signal(self._running[key].process, signal.SIGKILL if force else signal.SIGTERM)
 
     def close(self) -> None:
         """Kill what is left."""
+        self._waiting.clear()
         self.cancel(list(self._running), force=True)
-        for _, process in self._running.values():
-            process.wait()
+        for running in self._running.values():
+            running.process.wait()
         self._running.clear()
 
-    def _start(self, task: Task) -> subprocess.Popen[bytes]:
+    def _start_waiting(self) -> None:
+        for task in list(self._waiting):
+            if not self._fits(task):
+                continue
+            self._waiting.remove(task)
+            try:
+                running = self._start(task)
+            except OSError as error:
+                reason = f"the process could not be started: {error}"
+                self._events.append(task.event("lost", reason=reason))
+                continue
+            self._running[task.key] = running
+            self._events.append(task.event("started", pid=running.process.pid))
+
+    def _fits(self, task: Task) -> bool:
+        free = memory("MemAvailable")
+        if task.resources.memory_gb is None or free is None:
+            return True
+        for running in self._running.values():  # they may not have taken all of theirs yet
+            stated = (running.task.resources.memory_gb or 0) * _GB
+            free -= max(0.0, stated - resident(running.process.pid))
+        return task.resources.memory_gb * _GB <= free
+
+    def _start(self, task: Task) -> _Running:
         command = [*task.command(), "--tied"]
         if self._options.nice:
             command = ["nice", "-n", str(self._options.nice), *command]
+        device = self._device()
+        chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
         with task.log.open("ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=os.environ | task.environment(),
+                env=os.environ | task.environment() | chosen,
                 start_new_session=True,
             )
+        return _Running(task, process, device)
+
+    def _device(self) -> str:
+        """The CUDA device with the fewest runs."""
+        busy = [running.device for running in self._running.values()]
+        return min(self._options.devices, key=busy.count, default="")
 
     def _reap(self) -> None:
-        for key, (task, process) in list(self._running.items()):
-            code = process.poll()
+        for key, running in list(self._running.items()):
+            code = running.process.poll()
             if code is None:
                 continue
-            _signal(process, signal.SIGKILL)  # what the run may have left behind in its group
-            if process.stdin is not None:
-                process.stdin.close()
+            _signal(running.process, signal.SIGKILL)  # what it may have left behind in its group
+            if running.process.stdin is not None:
+                running.process.stdin.close()
             del self._running[key]
-            self._events.append(task.ended(code))
+            self._events.append(running.task.ended(code))
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -108,8 +157,30 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
+def memory(which: str) -> float | None:
+    """A line of Linux' /proc/meminfo in bytes; None where there is no such file."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith(f"{which}:"):
+                return float(line.split()[1]) * 1024
+    return None
+
+
+def resident(pid: int) -> float:
+    """The memory that a process holds, in bytes; 0 where that is not known."""
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        return float(pages * os.sysconf("SC_PAGE_SIZE"))
+    return 0.0
+
+
+def cores() -> int:
+    """The processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def launch(setup: LauncherSetup) -> LocalLauncher:
     """The launcher for `fsdil-bench sweep --launcher local`."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    jobs = setup.jobs or max(1, (cores or 1) // setup.threads)
-    return LocalLauncher(jobs, setup.options or LocalOptions())
+    return LocalLauncher(setup.jobs or 1, setup.options or LocalOptions())

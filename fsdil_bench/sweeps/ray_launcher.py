@@ -39,8 +39,8 @@ class RayOptions:
         "the cluster: host:port, ray://host:port, auto (RAY_ADDRESS, or the one on this machine) "
         "or local (one is started for the sweep)",
     )
-    gpus: float = knob(0.0, "GPUs of a run that asks for none itself; 0.5: two share one", minimum=0)
-    memory_gb: float = knob(0.0, "memory of a run that asks for none itself; 0: any", minimum=0)
+    gpus: float = knob(0.0, "GPUs of a run that asks for none; 0.5: two share one", minimum=0)
+    memory_gb: float = knob(0.0, "memory of a run that asks for none; 0: any", minimum=0)
     transfer: bool = knob(
         False, "the nodes do not share this machine's files: send runs there and results back"
     )
@@ -219,13 +219,8 @@ class RayLauncher:
 def launch(setup: LauncherSetup) -> RayLauncher:
     """The launcher for `fsdil-bench sweep --launcher ray`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise RequestError(
-            "the launcher 'ray' needs Ray, which is not installed",
-            "Install it: pip install 'fsdil-bench[ray]'.",
-        ) from None
+    import ray
+
     if ray.is_initialized():
         return RayLauncher(ray, setup, own=False)
     options = setup.options or RayOptions()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
-from ..folder import write_atomically
+from ..folder import RunFolder, write_atomically
 from ..progress import PlainProgress
 from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def work(task: Task) -> int:
     """Carry out a task and leave its outcome; gives the exit code."""
     began = time.monotonic()
+    outcome: dict[str, Any]
     try:
         _run(task)
         code, outcome = COMPLETE, {"status": "complete"}
@@ -62,12 +63,20 @@ def work(task: Task) -> int:
 
 
 def _run(task: Task) -> None:
+    if RunFolder(task.folder).held():  # known before torch is imported; `run` sees to it anyway
+        raise HeldError(f"another process is at work on {task.folder}")
+
     import torch
 
     from ..runner import run
 
     torch.set_num_threads(task.resources.cpus)
-    run(**task.request, progress=_FileProgress(task))
+    record = run(**task.request, progress=_FileProgress(task))
+    if record.folder is None or record.folder.resolve() != task.folder.resolve():
+        raise RequestError(
+            f"the run was {record.folder}, but {task.folder} where the sweep was planned",
+            "Use the same version of fsdil-bench, of the plugins and of the data on all machines.",
+        )
 
 
 def _failure(error: Exception) -> tuple[int, dict[str, Any]]:

@@ -1,0 +1,527 @@
+"""What a sweep asks for: a TOML file, or flags for the common case, as a list of wishes.
+
+    name = "drawn"                    # settings of the sweep: see `Settings`
+    jobs = 2
+
+    [[grid]]                          # one cell for every combination of the lists
+    methods = ["ncm", "cvlc*"]
+    scenarios = ["drawn"]             # with `shots` data sets, otherwise ids such as "drawn-1shot"
+    shots = [1, 2, 4, 8]
+    seeds = "0-2"
+    exclude = [{ method = "cvlc-lora", shots = 8 }]
+
+    [method.finetune]                 # options of runs for one method, see `RunOptions`
+    config = { steps = 50 }
+
+    [resources.cvlc]                  # what its runs need, see `ResourceOptions`
+    memory_gb = 4
+
+A mistake is said with the file, the line and the remedy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..config import as_dict, knob, resolve
+from ..errors import RequestError, unknown
+from ..plugins import Registry
+from ..scenario import ScenarioId
+from .launcher import Resources
+from .local import cores
+
+_SEE = "docs/sweeps.md"
+_LISTS = ("methods", "scenarios", "shots", "seeds")
+_PLURAL = {"method": "methods", "scenario": "scenarios", "seed": "seeds"}
+_TABLES = ("config", "scenario_options")
+_MATCHES = ("method", "scenario", "dataset", "shots", "seed")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the sweep goes on; the flags of `fsdil-bench sweep` win over the file."""
+
+    name: str = knob("", "of the sweep's folder below `out`; default: the file's name")
+    out: str = knob("runs", "folder for run records")
+    launcher: str = knob("local", "see `fsdil-bench list launchers`")
+    jobs: int | None = knob(None, "runs at a time", minimum=1)
+    threads: int | None = knob(None, "threads of each run", minimum=1)
+    retries: int = knob(1, "further tries for a run that crashed", minimum=0)
+    time_limit: str | float | None = knob(None, 'of each run: seconds, or "90m", "2h"')
+    reuse_base: bool = knob(False, "train the base domain once for all shots")
+    plugins: tuple[str, ...] = knob((), "plugin files")
+    planned: tuple[str, ...] = knob((), "methods that are left out while nobody provides them")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `fsdil-bench run` that a grid or a method may set."""
+
+    backbone: str = knob("", "default: the scenario's")
+    data: str | None = knob(None, "where a scenario's images are")
+    order: tuple[str, ...] = knob((), "domains in order")
+    base: str = knob("", "the domain that comes first")
+    base_limit: int | None = knob(None, "at most so many base images per class", minimum=1)
+    names: str | None = knob(None, "JSON file with class names")
+    synonyms: str | None = knob(None, "JSON file with synonyms")
+    transform: str = knob("", "default: the scenario's")
+    workers: int | None = knob(None, "threads that decode images", minimum=0)
+    device: str = knob("auto", "auto, cpu, cuda ...")
+    precision: str = knob("auto", "auto, fp32 or bf16")
+    keep_checkpoints: bool = knob(False, "keep the state after every domain")
+    sealed: bool = knob(False, "learn and predict in separate processes")
+
+
+@dataclass(frozen=True)
+class ResourceOptions:
+    """What the runs of a method need."""
+
+    cpus: int | None = knob(None, "threads; default: those of the sweep", minimum=1)
+    gpus: float = knob(0.0, "graphics processors", minimum=0)
+    memory_gb: float | None = knob(None, "memory; a run starts only where it is free", minimum=0)
+    time_limit: str | float | None = knob(None, 'seconds, or "90m", "2h"; default: the sweep\'s')
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One run that is asked for: arguments of `fsdil_bench.run`, and what the run needs."""
+
+    method: str
+    scenario: str
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    resources: Resources = field(default_factory=Resources)
+
+    def __str__(self) -> str:
+        return f"{self.method} on {self.scenario}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All that is asked for. `planned` are wishes for methods that nobody provides yet."""
+
+    settings: Settings
+    wishes: tuple[Wish, ...]
+    planned: tuple[Wish, ...] = ()
+    launcher_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the command line asks for: lists of a grid, or a choice among the cells of a file."""
+
+    methods: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    shots: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = ()
+    config: tuple[str, ...] = ()
+
+    def grid(self) -> dict[str, Any]:
+        """As a grid of a file."""
+        lists = {name: list(getattr(self, name)) for name in _LISTS}
+        return {name: values for name, values in lists.items() if values}
+
+    def takes(self, wish: Wish) -> bool:
+        """Whether a cell of a file is meant."""
+        scenario = ScenarioId.parse(wish.scenario)
+        return (
+            (not self.methods or any(fnmatchcase(wish.method, name) for name in self.methods))
+            and (not self.scenarios or bool({wish.scenario, scenario.dataset} & {*self.scenarios}))
+            and (not self.shots or scenario.shots in self.shots)
+            and (not self.seeds or wish.seed in self.seeds)
+        )
+
+
+def read_sweep(
+    path: Path | None,
+    registry: Registry,
+    selection: Selection = Selection(),  # noqa: B008  (frozen)
+    settings: Mapping[str, Any] | None = None,
+) -> Sweep:
+    """The sweep in a file, or, without one, the grid that `selection` names.
+
+    `settings` are those of the command line. Methods are looked up in `registry`.
+    """
+    if path is None:
+        content, text = {"grid": [selection.grid()], "name": "sweep"}, ""
+    else:
+        content, text = read_toml(path), path.read_text(encoding="utf-8")
+    return _Reader(path, text, content, registry).sweep(selection, settings or {})
+
+
+def plugin_files(path: Path) -> list[str]:
+    """The plugin files that a sweep names: they are needed before anything else is looked up."""
+    found = read_toml(path).get("plugins", [])
+    return [found] if isinstance(found, str) else [str(file) for file in found]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}", "Check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} is not valid TOML: {error}", f"See {_SEE}.") from None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A file on its way to a sweep; knows where in the text a mistake is."""
+
+    path: Path | None
+    text: str
+    content: Mapping[str, Any]
+    registry: Registry
+
+    def sweep(self, selection: Selection, given: Mapping[str, Any]) -> Sweep:
+        own = {field.name for field in dataclasses.fields(Settings)}
+        tables = ("grid", "method", "resources", "launcher_options", "include")
+        for key in self.content:
+            if key not in own and key not in tables and key not in _LISTS:
+                near = unknown("key", key, [*own, *tables, *_LISTS], _SEE)
+                with self.at(key):
+                    raise near
+        settings = self.settings(own, given)
+        wishes = list(self.wishes(settings))
+        if self.path is not None:
+            wishes = [wish for wish in wishes if selection.takes(wish)]
+        wishes = [self.with_config(wish, selection.config) for wish in wishes]
+        if not wishes:
+            raise RequestError(f"{self.name}: no cell is asked for", "Give methods and scenarios.")
+        launcher_options = self.table("launcher_options")
+        known = [wish for wish in wishes if wish.method in self.registry.methods]
+        return Sweep(
+            settings,
+            tuple(known),
+            tuple(wish for wish in wishes if wish.method not in self.registry.methods),
+            launcher_options,
+        )
+
+    @property
+    def name(self) -> str:
+        return str(self.path) if self.path else "the command line"
+
+    def settings(self, own: set[str], given: Mapping[str, Any]) -> Settings:
+        values = {key: value for key, value in self.content.items() if key in own}
+        for key, value in values.items():
+            with self.at(key):
+                resolve(Settings, {key: value}, owner="the sweep", see=_SEE)
+        default = {"name": self.path.stem if self.path else "sweep"}
+        found = resolve(Settings, default, values, given, owner="the sweep", see=_SEE)
+        with self.at("time_limit"):
+            seconds(found.time_limit)
+        return found
+
+    def wishes(self, settings: Settings) -> Iterator[Wish]:
+        """All cells, those of several grids once."""
+        seen: set[str] = set()
+        for wish in self.all_wishes(settings):
+            text = repr((wish.method, wish.scenario, wish.seed, sorted(wish.options.items())))
+            if text not in seen:
+                seen.add(text)
+                yield wish
+
+    def all_wishes(self, settings: Settings) -> Iterator[Wish]:
+        self.check_method_tables()
+        shared = {name: self.content[name] for name in _LISTS if name in self.content}
+        with self.at("grid"):
+            grids = tables("grid", self.content.get("grid", [{}]))
+        for number, grid in enumerate(grids):
+            yield from self.expand(shared | grid, settings, "grid", number)
+        with self.at("include"):
+            extras = tables("include", self.content.get("include", []))
+        for number, extra in enumerate(extras):
+            lists = {_PLURAL.get(key, key): value for key, value in extra.items()}
+            yield from self.expand(lists, settings, "include", number)
+
+    def expand(
+        self, grid: Mapping[str, Any], settings: Settings, table: str, number: int
+    ) -> Iterator[Wish]:
+        """The cells of one grid."""
+        options = {f.name for f in dataclasses.fields(RunOptions)}
+        for key in grid:
+            if key not in options and key not in (*_LISTS, *_TABLES, "exclude"):
+                valid = ", ".join([*_LISTS, "exclude", *_TABLES, *sorted(options)])
+                with self.at(key, table, number):
+                    near = unknown(f"key of [[{table}]]:", key, [*_LISTS, *options], _SEE)
+                    raise RequestError(near.message, f"{near.remedy} Valid keys: {valid}.")
+        with self.at("methods", table, number):
+            methods = self.methods(grid.get("methods"), settings)
+        with self.at("scenarios", table, number):
+            scenarios = self.scenarios(grid.get("scenarios"), grid.get("shots"))
+        with self.at("seeds", table, number):
+            seeds = number_list("seeds", grid.get("seeds", [0]))
+        with self.at("exclude", table, number):
+            exclude = exclusions(grid.get("exclude", []))
+        for method, scenario, seed in product(methods, scenarios, seeds):
+            if not any(excluded(rule, method, scenario, seed) for rule in exclude):
+                yield Wish(
+                    method,
+                    str(scenario),
+                    seed,
+                    self.options(method, grid, settings, table, number),
+                    self.resources(method, settings),
+                )
+
+    def methods(self, given: Any, settings: Settings) -> list[str]:
+        """Names and patterns as names."""
+        names = texts("methods", given)
+        found: list[str] = []
+        for name in names:
+            known = [*self.registry.methods, *settings.planned]
+            matching = [each for each in known if fnmatchcase(each, name)]
+            if not matching:
+                raise unknown("method", name, known, "fsdil-bench list methods")
+            found += matching
+        return list(dict.fromkeys(found))
+
+    def scenarios(self, given: Any, shots: Any) -> list[ScenarioId]:
+        """Scenario ids, or data sets times shots."""
+        names = texts("scenarios", given)
+        several = [] if shots is None else number_list("shots", shots)
+        if shots is None:
+            found = [ScenarioId.parse(name) for name in names]
+        else:
+            parts = [name.partition("@") for name in names]
+            suffix = [f"@{variant}" if at else "" for _, at, variant in parts]
+            pairs = [(part[0], end) for part, end in zip(parts, suffix, strict=True)]
+            for name, _ in pairs:
+                if re.fullmatch(r".*-\d+shot", name):
+                    raise RequestError(
+                        f"'{name}' names its shots, and `shots` does too", "Name the data set only."
+                    )
+            found = [
+                ScenarioId.parse(f"{name}-{k}shot{end}") for name, end in pairs for k in several
+            ]
+        for scenario in found:
+            variants = self.registry.scenario(scenario.dataset).variants
+            if scenario.variant and scenario.variant not in variants:
+                raise unknown("variant", scenario.variant, variants, "fsdil-bench list scenarios")
+        return found
+
+    def options(
+        self, method: str, grid: Mapping[str, Any], settings: Settings, table: str, number: int
+    ) -> dict[str, Any]:
+        """The arguments of `fsdil_bench.run` that are not the defaults."""
+        names = {f.name for f in dataclasses.fields(RunOptions)}
+        own = self.table("method").get(method, {})
+        layers = [{k: v for k, v in layer.items() if k in names} for layer in (own, grid)]
+        with self.at(next(iter(layers[1]), ""), table, number):
+            chosen = resolve(RunOptions, *layers, owner=f"[[{table}]]", see=_SEE)
+        plain, default = as_dict(chosen), as_dict(RunOptions())
+        options = {name: value for name, value in plain.items() if value != default[name]}
+        for name in ("data", "names", "synonyms"):
+            if options.get(name):
+                options[name] = str(Path(options[name]).expanduser().absolute())
+        for name in _TABLES:
+            merged: dict[str, Any] = {}
+            for layer, place in ((own, ("method", method)), (grid, (table, number))):
+                values = layer.get(name, {})
+                if not isinstance(values, dict):
+                    with self.at(name, *place):
+                        raise RequestError(
+                            f"{name} = {values!r} does not fit",
+                            f"Write {name} = {{ key = value }}.",
+                        )
+                merged |= values
+            if merged:
+                options[name] = merged
+        if settings.reuse_base:
+            options["reuse_base"] = True
+        return options
+
+    def check_method_tables(self) -> None:
+        names = [*(f.name for f in dataclasses.fields(RunOptions)), *_TABLES]
+        for method, values in self.table("method").items():
+            with self.at("", "method", method):
+                if method not in self.registry.methods and method not in self._planned():
+                    raise unknown(
+                        "method", method, self.registry.methods, "fsdil-bench list methods"
+                    )
+                if not isinstance(values, dict):
+                    raise RequestError(f"method.{method} is not a table", f"See {_SEE}.")
+            for key, value in values.items():
+                with self.at(key, "method", method):
+                    if key not in names:
+                        near = unknown(f"key of [method.{method}]:", key, names, _SEE)
+                        raise RequestError(
+                            near.message,
+                            f"{near.remedy} Valid keys: {', '.join(names)}. The method's own "
+                            f"options belong into config = {{ {key} = ... }}.",
+                        )
+                    if key not in _TABLES:
+                        resolve(RunOptions, {key: value}, owner=f"[method.{method}]", see=_SEE)
+
+    def _planned(self) -> Sequence[str]:
+        planned: Sequence[str] = self.content.get("planned", ())
+        return planned
+
+    def resources(self, method: str, settings: Settings) -> Resources:
+        """What [resources] says, and [resources.METHOD] over it."""
+        everything = self.table("resources")
+        shared = {k: v for k, v in everything.items() if not isinstance(v, dict)}
+        own = everything.get(method, {})
+        with self.at("", "resources", method if own else None):
+            found = resolve(ResourceOptions, shared, own, owner="[resources]", see=_SEE)
+            limit = found.time_limit if found.time_limit is not None else settings.time_limit
+            return Resources(
+                cpus=found.cpus or threads_per_run(settings),
+                gpus=found.gpus,
+                memory_gb=found.memory_gb,
+                time_limit=seconds(limit),
+            )
+
+    def with_config(self, wish: Wish, assignments: Iterable[str]) -> Wish:
+        """`--set key=value` for every method, `--set method.key=value` for one."""
+        config = dict(wish.options.get("config", {}))
+        for assignment in assignments:
+            key, equals, value = assignment.partition("=")
+            if not equals or not key.strip():
+                raise RequestError(
+                    f"'{assignment}' is not of the form key=value",
+                    "Write `--set lr=0.1`, or `--set finetune.lr=0.1` for one method.",
+                )
+            method, dot, option = key.strip().rpartition(".")
+            if not dot or method == wish.method:
+                config[option] = value.strip()
+        if not config:
+            return wish
+        return dataclasses.replace(wish, options={**wish.options, "config": config})
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        found = self.content.get(name, {})
+        if not isinstance(found, dict):
+            with self.at(name):
+                raise RequestError(f"{name} = {found!r} does not fit", f"Write it as [{name}].")
+        return found
+
+    @contextmanager
+    def at(self, key: str, table: str = "", which: int | str | None = None) -> Iterator[None]:
+        """Put file and line before the message of a mistake made inside."""
+        try:
+            yield
+        except RequestError as error:
+            if self.path is None or error.message.startswith(f"{self.path}"):
+                raise
+            line = line_of(self.text, key, table, which)
+            where = f"{self.path}, line {line}" if line else f"{self.path}"
+            raise RequestError(f"{where}: {error.message}", error.remedy) from None
+
+
+def threads_per_run(settings: Settings) -> int:
+    """On this machine an equal part of its cores; elsewhere one, unless something is said."""
+    if settings.threads is not None:
+        return settings.threads
+    return max(1, cores() // (settings.jobs or 1)) if settings.launcher == "local" else 1
+
+
+def line_of(text: str, key: str, table: str = "", which: int | str | None = None) -> int | None:
+    """The line of a key, in the n-th [[table]] or in [table.name]; of the table without a key."""
+    lines = text.splitlines()
+    start = 0
+    if table:
+        name = re.escape(table) + ("" if which is None or isinstance(which, int) else
+                                   rf'\s*\.\s*"?{re.escape(which)}"?')  # fmt: skip
+        heads = [i for i, line in enumerate(lines) if re.match(rf"\s*\[+\s*{name}\s*\]", line)]
+        if not heads:
+            return line_of(text, key) if key else None
+        start = heads[min(which, len(heads) - 1) if isinstance(which, int) else 0]
+    if not key:
+        return start + 1
+    pattern = re.compile(
+        rf'(?:.*[{{,\s])?"?{re.escape(key)}"?\s*[=.\]]|\s*\[+\s*{re.escape(key)}\b'
+    )
+    for i in range(start, len(lines)):
+        if pattern.match(lines[i]):
+            return i + 1
+    return start + 1 if table else None
+
+
+def seconds(limit: str | float | None) -> float | None:
+    """A duration: a number of seconds, or parts such as "1h30m"."""
+    if limit is None:
+        return None
+    match = re.fullmatch(r"(?:([\d.]+)d)?(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?", str(limit))
+    try:
+        parts = [float(part or 0) for part in match.groups()] if match and str(limit) else []
+    except ValueError:
+        parts = []
+    total = sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
+    if total <= 0:
+        raise RequestError(f"time_limit = {limit!r} does not fit", 'Write 600, "90m" or "1h30m".')
+    return total
+
+
+def number_list(key: str, given: Any) -> list[int]:
+    """Whole numbers as a list, or as text such as "0-2,7"."""
+    numbers = given
+    if isinstance(given, str):
+        numbers = []
+        with suppress(ValueError):
+            for part in given.split(","):
+                first, dash, last = part.strip().partition("-")
+                numbers += range(int(first), int(last) + 1) if dash else [int(first)]
+    if _whole(given):
+        numbers = [given]
+    if not isinstance(numbers, list) or not numbers or not all(_whole(each) for each in numbers):
+        raise RequestError(f"{key} = {given!r} is not a list of numbers", "Write 0,1,2 or 0-2.")
+    return list(dict.fromkeys(numbers))
+
+
+def texts(key: str, given: Any) -> list[str]:
+    """A list of names, or one name."""
+    if isinstance(given, str):
+        given = [given]
+    if given is None:
+        raise RequestError(f"{key} is missing", f'Write {key} = ["..."].')
+    if not isinstance(given, list) or not given or not all(isinstance(n, str) for n in given):
+        raise RequestError(f"{key} = {given!r} does not fit", f'Write {key} = ["..."].')
+    return given
+
+
+def tables(key: str, given: Any) -> list[dict[str, Any]]:
+    """A list of tables."""
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        raise RequestError(f"{key} is not a list of tables", f"Write [[{key}]] above each.")
+    return given
+
+
+def exclusions(given: Any) -> list[dict[str, list[Any]]]:
+    """Rules such as { method = "cvlc-*", shots = [4, 8] }."""
+    for rule in tables("exclude", given):
+        if not rule:
+            raise RequestError("exclude has an empty rule", 'Write { method = "ncm" }.')
+        for key in rule:
+            if key not in _MATCHES:
+                near = unknown("key of exclude:", key, _MATCHES, _SEE)
+                raise RequestError(near.message, f"Valid keys: {', '.join(_MATCHES)}.")
+    return [
+        {key: value if isinstance(value, list) else [value] for key, value in rule.items()}
+        for rule in given
+    ]
+
+
+def excluded(rule: Mapping[str, list[Any]], method: str, scenario: ScenarioId, seed: int) -> bool:
+    """Whether all that a rule says is so."""
+    facts = {
+        "method": method, "scenario": str(scenario), "dataset": scenario.dataset,
+        "shots": scenario.shots, "seed": seed,
+    }  # fmt: skip
+    return all(
+        any(fnmatchcase(str(facts[key]), str(pattern)) for pattern in patterns)
+        for key, patterns in rule.items()
+    )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
