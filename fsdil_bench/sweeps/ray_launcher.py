@@ -28,6 +28,10 @@ from .transfer import pack_request, take_home
 
 _LOOK = 2.0  # seconds between two looks at the nodes of the cluster
 _GB = 10**9
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what raylets say would end up among the sweep's own lines
+}
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,8 @@ class RayLauncher:
 
 def launch(setup: LauncherSetup) -> RayLauncher:
     """The launcher for `fsdil-bench sweep --launcher ray`."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in _QUIET.items():  # Ray reads them when it is imported
+        os.environ.setdefault(name, value)
     import ray
 
     if ray.is_initialized():
@@ -234,6 +239,8 @@ def _connect(ray: Any, options: RayOptions) -> None:
         address = os.environ.get("RAY_ADDRESS", "auto")
     if address not in ("auto", "local"):
         _check_answers(address, options.timeout)
+    if address == "local":
+        os.environ.setdefault("RAY_worker_niceness", "0")  # as with the launcher 'local'
     try:
         with _signals_kept():
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")

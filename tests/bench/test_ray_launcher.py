@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import socket
+import subprocess
 import sys
 import tarfile
 import time
@@ -282,3 +283,61 @@ def test_ray_is_named_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(RequestError, match=r"fsdil-bench\[ray\]"):
         make_launcher(load_registry(), "ray", {}, LauncherSetup(tmp_path))
+
+
+def sweep_command(out, *more):
+    return [
+        sys.executable, "-m", "fsdil_bench", "sweep", "--plugin", str(TOY),
+        "--methods", "toy-means,toy-router", "--scenarios", "toy-1shot", "--seeds", "0-2",
+        "--out", str(out), "--json", *more,
+    ]  # fmt: skip
+
+
+def predictions(out):
+    from fsdil_bench import Record
+
+    records = [Record.load(path.parent) for path in out.glob("toy-1shot/*/*/record.json")]
+    return {record.run_id: record.predictions_sha256 for record in records}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transfer", ["false", "true"])
+def test_a_cluster_of_two_nodes_that_loses_one(tmp_path, monkeypatch, transfer):
+    """The node is killed in the middle of a run: all records are there, as from one machine."""
+    pytest.importorskip("ray", reason="needs the extra 'ray'")
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    local = subprocess.run(
+        sweep_command(tmp_path / "local", "--jobs", "2"), capture_output=True, text=True
+    )
+    assert local.returncode == 0, local.stderr
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    try:
+        node = cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        sweep = subprocess.Popen(
+            sweep_command(
+                tmp_path / "ray", "--launcher", "ray", "--launcher-set", f"transfer={transfer}",
+                "--launcher-set", f"address={cluster.address}",
+            ),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + 300
+        while not predictions(tmp_path / "ray"):  # one is done, so both nodes are at work
+            assert sweep.poll() is None, sweep.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        time.sleep(1.0)
+        cluster.remove_node(node, allow_graceful=False)
+        out, err = sweep.communicate(timeout=300)
+    finally:
+        cluster.shutdown()
+    assert sweep.returncode == 0, err
+    summary = json.loads(out)
+    assert summary["counts"] == {"done": 6}
+    assert max(cell["attempts"] for cell in summary["cells"]) == 2
+    assert predictions(tmp_path / "ray") == predictions(tmp_path / "local")
+    assert len(predictions(tmp_path / "ray")) == 6
