@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import cvlc_speed, feature_cache, listing, loading, pictures
+from . import cvlc_speed, feature_cache, listing, loading, pictures, sweeps
 
 BENCHMARKS = {
     "cvlc": cvlc_speed.main,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "listing": listing.main,
     "loading": loading.main,
     "pictures": pictures.main,
+    "sweeps": sweeps.main,
 }
 
 

@@ -9,11 +9,15 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import RecordError
 from ..record import RECORD_FILE, Record
 from ..scenario import ScenarioId
+from .plan import Cell, Plan
+from .states import RunState, state_of
 
 
 class Costs:
@@ -46,6 +50,44 @@ class Costs:
         if not known:
             known = self._alike.get((method, ScenarioId.parse(scenario).dataset))
         return statistics.median(known) if known else None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is on disk of a cell, and the seconds it still takes (None: nobody knows)."""
+
+    cell: Cell
+    state: RunState
+    seconds: float | None
+
+    @property
+    def open(self) -> bool:
+        """Whether a sweep would run it."""
+        return self.state.name not in ("done", "other version")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        cell, state = self.cell, self.state
+        return {
+            "key": cell.key,
+            "method": cell.method,
+            "scenario": cell.scenario,
+            "seed": cell.seed,
+            "state": state.name,
+            "domains": state.domains,
+            "why": state.why,
+            "seconds": self.seconds if self.open else 0,
+        }
+
+
+def forecast(plan: Plan, costs: Costs) -> list[Forecast]:
+    """All cells of a plan, with the cost of what they lack."""
+    rows = []
+    for cell in plan.cells:
+        state, whole = state_of(cell.folder), costs.seconds(cell.method, cell.scenario)
+        lacking = 1 - state.domains / cell.domains if cell.domains else 1.0
+        rows.append(Forecast(cell, state, None if whole is None else whole * lacking))
+    return rows
 
 
 def say_seconds(seconds: float | None) -> str:

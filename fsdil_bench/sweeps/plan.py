@@ -7,7 +7,7 @@ weights that are hashed, code) is looked at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from ..scenario import ScenarioId, ScenarioRequest
 from ..spec import code_version
 from ..streams import build_stream, load_stream
 from .launcher import Resources
-from .states import RunState
 from .sweep_file import Sweep, Wish
 
 _HOW = ("keep_checkpoints", "sealed", "reuse_base", "workers")  # not part of what is identified
@@ -74,7 +73,9 @@ def make_plan(sweep: Sweep, registry: Registry) -> Plan:
         try:
             cell = _cell(wish, out, registry, loads)
         except FsdilError as error:
-            blocked.append((wish, " ".join(part for part in (error.message, error.remedy) if part)))
+            blocked.append(
+                (wish, "\n".join(part for part in (error.message, error.remedy) if part))
+            )
         else:
             cells.setdefault(cell.key, cell)
     return Plan(tuple(cells.values()), tuple(blocked), sweep.planned)
@@ -154,18 +155,3 @@ def _remember(function: Callable[..., Any], key: Callable[..., str]) -> Callable
         return result
 
     return call
-
-
-def thread_notes(plan: Plan, states: Sequence[RunState]) -> list[str]:
-    """Say where complete runs were made with other numbers of threads than this sweep's."""
-    others: dict[tuple[int, int], int] = {}
-    for cell, state in zip(plan.cells, states, strict=True):
-        threads = state.record.provenance.get("threads") if state.record else None
-        if threads and threads != cell.resources.cpus:
-            pair = (threads, cell.resources.cpus)
-            others[pair] = others.get(pair, 0) + 1
-    return [
-        f"{count} of the complete runs were made with {had} threads, this sweep gives {gives}: "
-        f"sums may differ in their last bits (--threads {had} makes them alike)"
-        for (had, gives), count in others.items()
-    ]

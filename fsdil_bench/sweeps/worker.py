@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,6 +26,7 @@ from ..folder import RunFolder, write_atomically
 from ..progress import PlainProgress
 from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
+_FLAGS = {"config": "--set", "scenario_options": "--scenario-set"}
 _EVERY = 1.0  # seconds between two notes of progress
 
 
@@ -71,12 +72,32 @@ def _run(task: Task) -> None:
     from ..runner import run
 
     torch.set_num_threads(task.resources.cpus)
+    sys.argv = as_command(task.request)  # what the record shows as the command of this run
     record = run(**task.request, progress=_FileProgress(task))
     if record.folder is None or record.folder.resolve() != task.folder.resolve():
         raise RequestError(
             f"the run was {record.folder}, but {task.folder} where the sweep was planned",
             "Use the same version of fsdil-bench, of the plugins and of the data on all machines.",
         )
+
+
+def as_command(request: Mapping[str, Any]) -> list[str]:
+    """The `fsdil-bench run` that asks for the same."""
+    words = ["fsdil-bench", "run", "--method", request["method"], "--scenario", request["scenario"]]
+    words += ["--seed", str(request["seed"])]
+    for name, value in request.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name in _FLAGS:
+            words += [
+                word for item in value.items() for word in (_FLAGS[name], "=".join(map(str, item)))
+            ]
+        elif name == "plugins":
+            words += [word for file in value for word in ("--plugin", file)]
+        elif value is True:
+            words.append(flag)
+        elif name not in ("method", "scenario", "seed", "out", "fresh"):
+            words += [flag, ",".join(value) if isinstance(value, list) else str(value)]
+    return words
 
 
 def _failure(error: Exception) -> tuple[int, dict[str, Any]]:
