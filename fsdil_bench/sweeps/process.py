@@ -10,16 +10,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import partial
 
 from .launcher import Task
 
 
 class WorkerProcess:
-    """A started worker."""
+    """A started worker; it does not heed the signals `ignored`."""
 
-    def __init__(self, task: Task, environment: Mapping[str, str], python: str = "") -> None:
+    def __init__(
+        self,
+        task: Task,
+        environment: Mapping[str, str],
+        python: str = "",
+        ignored: Collection[signal.Signals] = (),
+    ) -> None:
         with task.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*task.command(python or sys.executable), "--tied"],
@@ -28,6 +35,7 @@ class WorkerProcess:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **environment, **task.environment()},
                 start_new_session=True,
+                preexec_fn=partial(_ignore, ignored) if ignored else None,
             )
         self.pid = self._process.pid
 
@@ -46,6 +54,11 @@ class WorkerProcess:
         """Ask the process to stop, or kill it and all that it started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL if force else signal.SIGTERM)
+
+
+def _ignore(numbers: Collection[signal.Signals]) -> None:
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def own_environment() -> dict[str, str]:

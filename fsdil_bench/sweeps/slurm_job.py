@@ -8,6 +8,7 @@ finished domain.
 from __future__ import annotations
 
 import json
+import signal
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +36,8 @@ class SlurmJob:
     def __call__(self) -> int:
         """Run the worker; gives its exit code and leaves it as a file."""
         task = self._task()
-        self._process = WorkerProcess(task, {})
+        # Slurm's warning goes to all processes of a job, and would kill this one.
+        self._process = WorkerProcess(task, {}, ignored=[signal.SIGUSR2])
         while (code := self._process.wait(_TICK)) is None:
             order = stop_order(task)
             if order is not None:

@@ -45,7 +45,7 @@ class SlurmOptions:
     setup: tuple[str, ...] = knob((), "commands to run first, for instance 'module load cuda'")
     requeues: int = knob(10, "how often a job that ran out of time is queued again", minimum=0)
     warning: int = knob(120, "seconds before the end at which Slurm warns a job", minimum=1)
-    queue: int = knob(200, "jobs in Slurm's queue at a time", minimum=1)
+    queue: int = knob(200, "jobs given to Slurm at a time, unless --jobs says", minimum=1)
     poll: float = knob(30.0, "seconds between two questions to Slurm", minimum=0.1)
     cluster: Literal["slurm", "local"] = knob(
         "slurm", "local: jobs are processes of this machine, to try it out"
@@ -80,10 +80,8 @@ class SlurmLauncher:
         self._asked = time.monotonic()
 
     def capacity(self) -> int:
-        """How many jobs may be in the queue; `jobs` of an array run at a time."""
-        if self._options.cluster == "local":
-            return self._jobs or 1
-        return self._options.queue
+        """How many jobs may be in Slurm's queue or run."""
+        return self._jobs or (1 if self._options.cluster == "local" else self._options.queue)
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """One array for all tasks that need the same."""
@@ -133,6 +131,7 @@ class SlurmLauncher:
             "name": "fsdil",
             "timeout_min": options.time,
             "cpus_per_task": resources.cpus,
+            "slurm_array_parallelism": self.capacity(),
             "slurm_signal_delay_s": options.warning,
             "slurm_additional_parameters": _pairs(options.extra),
         }
@@ -140,8 +139,6 @@ class SlurmLauncher:
             parameters["gpus_per_node"] = math.ceil(gpus)
         if memory := resources.memory_gb or options.mem_gb:
             parameters["mem_gb"] = memory
-        if self._jobs:
-            parameters["slurm_array_parallelism"] = self._jobs
         if options.setup:
             parameters["slurm_setup"] = list(options.setup)
         for name in ("partition", "account", "qos"):

@@ -118,7 +118,8 @@ def appear(path, seconds=60):
 
 
 def test_tasks_become_an_array_and_their_ends_are_reported(slurm, launcher, tmp_path):
-    found = launcher(jobs=2, poll=600)
+    found = launcher(jobs=8, poll=600)
+    assert found.capacity() == 8
     assert isinstance(found, Launcher)
     tasks = [make_task(tmp_path / "runs", method) for method in ("ok", "crash", "fail")]
     found.submit(tasks)
@@ -128,7 +129,7 @@ def test_tasks_become_an_array_and_their_ends_are_reported(slurm, launcher, tmp_
     assert ends[tasks[1].key].detail["signal"] == "SIGKILL"
     assert len(calls(slurm, "sbatch")) == 1
     assert not (slurm / "calls").read_text().count("squeue")  # nobody had to ask
-    assert "--array=0-2%2" in (slurm / "script-101.sh").read_text()
+    assert "--array=0-2%3" in (slurm / "script-101.sh").read_text()
 
 
 def test_the_script_asks_for_what_the_runs_need(slurm, launcher, tmp_path):
@@ -153,18 +154,18 @@ def test_the_script_asks_for_what_the_runs_need(slurm, launcher, tmp_path):
     assert "mem=16GB" in second
 
 
-def test_a_preempted_job_is_queued_again_and_goes_on(slurm, launcher, tmp_path):
+@pytest.mark.parametrize("signals", [["SIGUSR2"], ["SIGTERM", "SIGUSR2"]])
+def test_a_preempted_job_is_queued_again_and_goes_on(slurm, launcher, tmp_path, signals):
+    """Slurm's signals reach all processes of a job."""
     found = launcher()
     task = make_task(tmp_path / "runs", "hang")
     found.submit([task])
     wait_for_start(found)
     appear(task.folder / "domain-0" / "result.json")
-    [job] = [
-        int(path.name)
-        for path in Path("/proc").iterdir()
-        if path.name.isdigit() and _runs_submitit(path, tmp_path)
-    ]
-    os.kill(job, signal.SIGUSR2)
+    for name in signals:
+        for process in [*running("quick_worker.py", task), *running("submitit.core._submit", task)]:
+            os.kill(process, signal.Signals[name])
+        time.sleep(1)
     ends, started = outcomes(found, 1)
     assert started == []  # one "started" per task, however often Slurm starts it
     assert ends[task.key].kind == "finished"
@@ -172,12 +173,14 @@ def test_a_preempted_job_is_queued_again_and_goes_on(slurm, launcher, tmp_path):
     assert "domain 0 is done" in task.log.read_text()
 
 
-def _runs_submitit(process, folder):
-    try:
-        command = (process / "cmdline").read_bytes().decode().split("\0")
-    except OSError:
-        return False
-    return "submitit.core._submit" in command and str(folder) in command[-2]
+def running(part, task):
+    """The processes with this in their command, below the folder of this test."""
+    root = str(task.scratch).partition("/runs/")[0]
+    for path in Path("/proc").iterdir():
+        with suppress(OSError):
+            command = (path / "cmdline").read_bytes().decode()
+            if part in command and root in command and "python" in command.partition("\0")[0]:
+                yield int(path.name)
 
 
 @pytest.mark.parametrize("force", [False, True])
