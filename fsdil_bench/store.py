@@ -20,6 +20,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +111,14 @@ class ArrayStore:
         """
         known = self.get(keys)
         missing = [key for key in dict.fromkeys(keys) if key not in known]
-        held: set[str] = set()
-        news = time.monotonic()
-        pause = 0.002
+        news, pause = time.monotonic(), 0.002
         while missing:
-            alone = time.monotonic() - news > _PATIENCE  # whoever has the rest seems to hang
-            try:
-                for fresh in compute(self._shares(missing, size, known, held, alone)):
+            hopeless = time.monotonic() - news > _PATIENCE  # whoever has the rest seems to hang
+            with _Share(None if hopeless else self._claims) as share:
+                for fresh in compute(self._parts(missing, size, known, share)):
                     self.put(fresh)
                     known.update(fresh)
-                    self._release(held, list(fresh))
-            finally:
-                self._release(held, list(held))
+                    share.release(fresh)
             before, missing = len(missing), [key for key in missing if key not in known]
             if len(missing) < before:
                 news, pause = time.monotonic(), 0.002
@@ -142,33 +139,17 @@ class ArrayStore:
                 self._connection.close()
             self._connection = self._claims = None
 
-    def _shares(
-        self,
-        missing: list[str],
-        size: int,
-        known: dict[str, np.ndarray],
-        held: set[str],
-        alone: bool,
+    def _parts(
+        self, missing: list[str], size: int, known: dict[str, np.ndarray], share: _Share
     ) -> Iterator[list[str]]:
         """Parts of `missing` to compute here, each claimed when it is asked for."""
-        claims = None if alone else self._claims
-        if claims is None:
-            yield from (missing[i : i + size] for i in range(0, len(missing), size))
-            return
         rest = iter(missing)
-        while part := claims.take(rest, size):
-            held.update(part)
+        while part := share.take(rest, size):
             done = self.get(part)  # by another process, since this one looked
             known.update(done)
-            self._release(held, list(done))
+            share.release(done)
             if len(done) < len(part):
                 yield [key for key in part if key not in done]
-
-    def _release(self, held: set[str], keys: list[str]) -> None:
-        mine = held.intersection(keys)
-        if mine and self._claims is not None:
-            self._claims.release(mine)
-        held -= mine
 
     def _use(self, action: Callable[[], Any], *, reading: bool) -> Any:
         """Do something with the file; nothing (None) where that is not possible.
@@ -307,6 +288,33 @@ class ArrayStore:
 
         self._use(note, reading=False)
         self._noted.update(fresh)
+
+
+class _Share:
+    """The claims that are held in one go of `fill`; without claims, everything is free."""
+
+    def __init__(self, claims: Claims | None) -> None:
+        self._claims = claims
+        self._held: set[str] = set()
+
+    def __enter__(self) -> _Share:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release(list(self._held))
+
+    def take(self, keys: Iterator[str], most: int) -> list[str]:
+        if self._claims is None:
+            return list(islice(keys, most))
+        taken = self._claims.take(keys, most)
+        self._held.update(taken)
+        return taken
+
+    def release(self, keys: Iterable[str]) -> None:
+        mine = self._held.intersection(keys)
+        if mine and self._claims is not None:
+            self._claims.release(mine)
+            self._held -= mine
 
 
 def _checked(dtype: Any, shape: Any, data: Any, crc: Any) -> np.ndarray | None:
