@@ -11,6 +11,7 @@ import tarfile
 import time
 import types
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,23 @@ def predictions(out):
     return {record.run_id: record.predictions_sha256 for record in records}
 
 
+def at_work(raylet):
+    """Whether a worker of a run descends from this process."""
+    parents, workers = {}, []
+    for path in Path("/proc").iterdir():
+        with suppress(OSError, IndexError):
+            pid = path.name
+            parents[pid] = (path / "stat").read_text().rpartition(")")[2].split()[1]
+            if b"fsdil_bench.sweeps.worker" in (path / "cmdline").read_bytes():
+                workers.append(pid)
+    for pid in workers:
+        while pid in parents and pid != str(raylet):
+            pid = parents[pid]
+        if pid == str(raylet):
+            return True
+    return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("transfer", ["false", "true"])
 def test_a_cluster_of_two_nodes_that_loses_one(tmp_path, monkeypatch, transfer):
@@ -326,11 +344,11 @@ def test_a_cluster_of_two_nodes_that_loses_one(tmp_path, monkeypatch, transfer):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         deadline = time.monotonic() + 300
-        while not predictions(tmp_path / "ray"):  # one is done, so both nodes are at work
+        raylet = node.all_processes["raylet"][0].process.pid
+        while not (predictions(tmp_path / "ray") and at_work(raylet)):
             assert sweep.poll() is None, sweep.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        time.sleep(1.0)
         cluster.remove_node(node, allow_graceful=False)
         out, err = sweep.communicate(timeout=300)
     finally:
