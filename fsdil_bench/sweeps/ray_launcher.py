@@ -300,8 +300,9 @@ def _fits(node: dict[str, float], needs: dict[str, float]) -> int:
 
 
 def _explained(error: Exception) -> str:
+    """What Ray says, without the ids and traces around it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kind = type(error).__name__
-    if "ActorDied" in kind or "ActorUnavailable" in kind or "NodeDied" in kind:
-        return f"its node or its Ray actor is gone ({lines[0] if lines else kind})"
-    return lines[-1] if lines else kind
+    if "ActorUnavailable" in type(error).__name__:  # nobody knows yet what became of it
+        return "its node, or Ray's process there, is gone"
+    causes = [line for line in lines if line.startswith("The actor is dead because")]
+    return (causes or lines or [type(error).__name__])[-1]

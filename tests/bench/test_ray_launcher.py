@@ -181,13 +181,16 @@ def test_a_lost_node_is_reported(launcher, tmp_path, monkeypatch):
     wait_for_start(ray)
 
     def get(ref):
-        raise ActorDiedError("The actor died because its node has died.\nmore")
+        raise ActorDiedError(
+            "The actor died unexpectedly before finishing this task.\n\tclass_name: Node\n"
+            "The actor is dead because its node has died."
+        )
 
     monkeypatch.setattr(fake, "get", get)
     fake.lose_node()
     event = outcomes(ray, 1)[0][task.key]
     assert event.kind == "lost"
-    assert "its node has died" in event.detail["reason"]
+    assert event.detail["reason"] == "The actor is dead because its node has died."
 
 
 def test_a_node_without_the_shared_folder_is_named(launcher, tmp_path):
@@ -289,7 +292,7 @@ def test_ray_is_named_where_it_is_missing(tmp_path, monkeypatch):
 def sweep_command(out, *more):
     return [
         sys.executable, "-m", "fsdil_bench", "sweep", "--plugin", str(TOY),
-        "--methods", "toy-means,toy-router", "--scenarios", "toy-1shot", "--seeds", "0-2",
+        "--methods", "toy-means,toy-router", "--scenarios", "toy-1shot", "--seeds", "0-1",
         "--out", str(out), "--json", *more,
     ]  # fmt: skip
 
@@ -355,7 +358,7 @@ def test_a_cluster_of_two_nodes_that_loses_one(tmp_path, monkeypatch, transfer):
         cluster.shutdown()
     assert sweep.returncode == 0, err
     summary = json.loads(out)
-    assert summary["counts"] == {"done": 6}
+    assert summary["counts"] == {"done": 4}
     assert max(cell["attempts"] for cell in summary["cells"]) == 2
     assert predictions(tmp_path / "ray") == predictions(tmp_path / "local")
-    assert len(predictions(tmp_path / "ray")) == 6
+    assert len(predictions(tmp_path / "ray")) == 4
