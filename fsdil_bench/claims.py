@@ -72,6 +72,16 @@ _known: WeakValueDictionary[Path, Claims] = WeakValueDictionary()
 _known_mutex = threading.Lock()
 
 
+def _forget() -> None:
+    """In a forked process: claims stay with the process that made them."""
+    global _known_mutex
+    _known_mutex = threading.Lock()
+    _known.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
 def claims_at(path: Path) -> Claims:
     """The claims kept in this lock file; OSError where it cannot be made or locked."""
     path = path.absolute()

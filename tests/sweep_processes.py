@@ -55,6 +55,15 @@ def children(pid):
     return found
 
 
+def workers(pid):
+    """The runs of a sweep: copies of its nurseries, or processes of its own."""
+    found = []
+    for child in children(pid):
+        nursery = b"sweeps.nursery" in Path(f"/proc/{child}/cmdline").read_bytes()
+        found += children(child) if nursery else [child]
+    return found
+
+
 def kill(pid, number=signal.SIGKILL):
     try:
         os.kill(pid, number)
@@ -82,9 +91,9 @@ def sweep_with_kills(command, kills, rng: random.Random, *, schedulers=0, pause=
             deaths += 1
             process = start(command)
             continue
-        workers = children(process.pid)
-        if killed < kills and workers:
-            killed += kill(rng.choice(workers))
+        running = workers(process.pid)
+        if killed < kills and running:
+            killed += kill(rng.choice(running))
     out, err = process.communicate()
     return process.returncode, killed, deaths, out + err
 

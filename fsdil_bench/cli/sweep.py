@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..sweeps.estimate import Costs
     from ..sweeps.plan import Plan
     from ..sweeps.session import Summary
-    from ..sweeps.sweep_file import Selection, Sweep
+    from ..sweeps.wishes import Selection, Sweep
 
 
 @click.command(
@@ -122,8 +122,8 @@ def sweep(
 def _selection(
     methods: str, scenarios: str, shots: str, seeds: str, settings: Sequence[str]
 ) -> Selection:
-    from ..sweeps.sweep_file import Selection
     from ..sweeps.values import number_list
+    from ..sweeps.wishes import Selection
 
     return Selection(
         tuple(name.strip() for name in methods.split(",") if name.strip()),

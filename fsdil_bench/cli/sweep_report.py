@@ -96,7 +96,7 @@ def show_summary(summary: Summary) -> None:
             click.echo(f": {status.reason}")
             if status.remedy:
                 click.echo(f"  {status.remedy}")
-            if status.log is not None:
+            if status.log is not None and status.log.exists():
                 click.echo(f"  log: {status.log}")
     parts = ", ".join(f"{number} {name}" for name, number in counts(summary.board).items())
     click.echo(f"{parts or 'nothing to run'} in {say_seconds(summary.seconds)}")

@@ -1,8 +1,8 @@
 """The launcher for one machine: one process per run, so that a crash costs one run.
 
 Every process is the leader of a process group of its own: an interrupt at the terminal reaches the
-scheduler alone, and a run can be killed with all that it started. Its standard input is a pipe that
-nobody writes to; when the scheduler dies, however it dies, the pipe closes and the worker ends.
+scheduler alone, and a run can be killed with all that it started. It watches a pipe that nobody
+writes to; when the scheduler dies, however it dies, the pipe closes and the worker ends.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from ..config import knob
 from .launcher import Event, LauncherSetup, Task
+from .nursery import Nursery
 
 _TICK = 0.05  # seconds between two looks at the processes
 _GB = 1e9
@@ -27,15 +29,21 @@ _GB = 1e9
 class LocalOptions:
     """What `--launcher-set` can say to the local launcher."""
 
+    warm: bool = knob(sys.platform == "linux", "start runs as copies of a process with torch")
     nice: int = knob(0, "added to the niceness of the processes", minimum=0, maximum=19)
     devices: tuple[str, ...] = knob((), "CUDA devices to spread the runs over, for instance 0,1")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Running:
+    """A task with its process: one of our own, or a copy of the nursery's (known by its number)."""
+
     task: Task
-    process: subprocess.Popen[bytes]
     device: str
+    nursery: Nursery | None = None
+    process: subprocess.Popen[bytes] | None = None
+    pid: int | None = None
+    wanted: signal.Signals | None = None
 
 
 class LocalLauncher:
@@ -44,11 +52,13 @@ class LocalLauncher:
     A task that states its memory waits until so much is free beside what the others may still take.
     """
 
-    def __init__(self, jobs: int, options: LocalOptions) -> None:
+    def __init__(self, jobs: int, options: LocalOptions, folder: Path) -> None:
         self._jobs = jobs
         self._options = options
+        self._folder = folder
         self._waiting: list[Task] = []
         self._running: dict[str, _Running] = {}
+        self._nurseries: dict[int, Nursery] = {}  # by number of threads
         self._events: list[Event] = []
 
     def capacity(self) -> int:
@@ -70,6 +80,7 @@ class LocalLauncher:
         """Events of the processes, waiting for the first."""
         until = time.monotonic() + timeout
         while True:
+            self._hear()
             self._reap()
             self._start_waiting()
             left = until - time.monotonic()
@@ -85,14 +96,18 @@ class LocalLauncher:
             self._events.append(task.event("lost", reason="it was stopped before it began"))
         for key in keys:
             if key in self._running:
-                _signal(self._running[key].process, signal.SIGKILL if force else signal.SIGTERM)
+                self._signal(self._running[key], signal.SIGKILL if force else signal.SIGTERM)
 
     def close(self) -> None:
         """Kill what is left."""
         self._waiting.clear()
         self.cancel(list(self._running), force=True)
+        for nursery in self._nurseries.values():
+            nursery.close()
         for running in self._running.values():
-            running.process.wait()
+            if running.process is not None:
+                running.process.wait()
+        self._nurseries.clear()
         self._running.clear()
 
     def _start_waiting(self) -> None:
@@ -101,13 +116,11 @@ class LocalLauncher:
                 continue
             self._waiting.remove(task)
             try:
-                running = self._start(task)
+                self._start(task)
             except OSError as error:
+                self._running.pop(task.key, None)
                 reason = f"the process could not be started: {error}"
                 self._events.append(task.event("lost", reason=reason))
-                continue
-            self._running[task.key] = running
-            self._events.append(task.event("started", pid=running.process.pid))
 
     def _fits(self, task: Task) -> bool:
         free = memory("MemAvailable")
@@ -115,46 +128,85 @@ class LocalLauncher:
             return True
         for running in self._running.values():  # they may not have taken all of theirs yet
             stated = (running.task.resources.memory_gb or 0) * _GB
-            free -= max(0.0, stated - resident(running.process.pid))
+            free -= max(0.0, stated - (resident(running.pid) if running.pid else 0.0))
         return task.resources.memory_gb * _GB <= free
 
-    def _start(self, task: Task) -> _Running:
-        command = [*task.command(), "--tied"]
-        if self._options.nice:
-            command = ["nice", "-n", str(self._options.nice), *command]
+    def _start(self, task: Task) -> None:
         device = self._device()
         chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
+        prefix = ["nice", "-n", str(self._options.nice)] if self._options.nice else []
+        running = _Running(task, device)
+        self._running[task.key] = running
+        if self._options.warm:
+            running.nursery = self._nursery(task, prefix)
+            running.nursery.start(task, task.environment() | chosen)
+            return
         with task.log.open("ab") as log:
-            process = subprocess.Popen(
-                command,
+            running.process = subprocess.Popen(
+                [*prefix, *task.command(), "--tied"],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=os.environ | task.environment() | chosen,
                 start_new_session=True,
             )
-        return _Running(task, process, device)
+        self._began(running, running.process.pid)
+
+    def _nursery(self, task: Task, prefix: Sequence[str]) -> Nursery:
+        """The one with this number of threads; another where that has died."""
+        threads = task.resources.cpus
+        known = self._nurseries.get(threads)
+        if known is None or not known.alive:
+            log = self._folder / f"nursery-{threads}.txt"
+            self._nurseries[threads] = Nursery(task.environment(), prefix, log)
+        return self._nurseries[threads]
 
     def _device(self) -> str:
         """The CUDA device with the fewest runs."""
         busy = [running.device for running in self._running.values()]
         return min(self._options.devices, key=busy.count, default="")
 
-    def _reap(self) -> None:
-        for key, running in list(self._running.items()):
-            code = running.process.poll()
-            if code is None:
+    def _began(self, running: _Running, pid: int) -> None:
+        running.pid = pid
+        self._events.append(running.task.event("started", pid=pid))
+        if running.wanted is not None:
+            self._signal(running, running.wanted)
+
+    def _hear(self) -> None:
+        """What the nurseries say about their children; those of a dead one are lost."""
+        for nursery in {id(r.nursery): r.nursery for r in self._running.values()}.values():
+            if nursery is None:
                 continue
-            _signal(running.process, signal.SIGKILL)  # what it may have left behind in its group
-            if running.process.stdin is not None:
-                running.process.stdin.close()
-            del self._running[key]
-            self._events.append(running.task.ended(code))
+            alive = nursery.alive  # first this, or its last words are overlooked
+            for news in nursery.news():
+                running = self._running.get(news["key"])
+                if running is None or running.nursery is not nursery:
+                    continue
+                if "code" in news:
+                    self._end(running, news["code"])
+                else:
+                    self._began(running, news["pid"])
+            if not alive:
+                for running in [r for r in self._running.values() if r.nursery is nursery]:
+                    self._end(running, None)
 
+    def _reap(self) -> None:
+        for running in list(self._running.values()):
+            if running.process is not None and (code := running.process.poll()) is not None:
+                if running.process.stdin is not None:
+                    running.process.stdin.close()
+                self._end(running, code)
 
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+    def _end(self, running: _Running, code: int | None) -> None:
+        self._signal(running, signal.SIGKILL)  # what it may have left behind in its group
+        del self._running[running.task.key]
+        self._events.append(running.task.ended(code))
+
+    def _signal(self, running: _Running, number: signal.Signals) -> None:
+        running.wanted = number
+        if running.pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(running.pid, number)
 
 
 def memory(which: str) -> float | None:
@@ -183,4 +235,4 @@ def cores() -> int:
 
 def launch(setup: LauncherSetup) -> LocalLauncher:
     """The launcher for `fsdil-bench sweep --launcher local`."""
-    return LocalLauncher(setup.jobs or 1, setup.options or LocalOptions())
+    return LocalLauncher(setup.jobs or 1, setup.options or LocalOptions(), setup.folder)

@@ -23,7 +23,7 @@ from ..scenario import ScenarioId, ScenarioRequest
 from ..spec import code_version
 from ..streams import build_stream, load_stream
 from .launcher import Resources
-from .sweep_file import Sweep, Wish
+from .wishes import Sweep, Wish
 
 _HOW = ("keep_checkpoints", "sealed", "reuse_base", "workers")  # not part of what is identified
 

@@ -36,7 +36,7 @@ _GRACE = 15.0  # seconds that a process has to stop when asked to
 
 @dataclass
 class Status:
-    """A cell in this sweep."""
+    """A cell in this sweep. `attempt` counts the processes, also those that found it taken."""
 
     cell: Cell
     name: StatusName = "waiting"
@@ -243,7 +243,6 @@ class Scheduler:
             return
         detail = dict(event.detail)
         if event.kind == "failed" and detail.get("exit_code") == ELSEWHERE:
-            status.attempt -= 1
             self._become(status, "elsewhere")
         elif self._stops:
             self._become(status, "stopped")
@@ -261,7 +260,7 @@ class Scheduler:
         status.failures.append({"attempt": status.attempt, **detail})
         cell = status.cell
         write_failure([cell.folder, self._folder / cell.key], cell.key, status.failures, status.log)
-        if detail.get("retry", True) and status.attempt <= self._retries:
+        if detail.get("retry", True) and len(status.failures) <= self._retries:
             self._become(status, "waiting")
             self._queue.append(status)
         else:

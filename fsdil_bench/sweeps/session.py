@@ -21,7 +21,7 @@ from ..plugins import Registry
 from .launcher import INTERRUPTED, Launcher, LauncherSetup
 from .plan import Plan
 from .scheduler import Scheduler, Status, Watcher, counts
-from .sweep_file import Sweep, threads_per_run
+from .wishes import Sweep, threads_per_run
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,11 @@ def make_launcher(
 
 
 def launcher_options(info: LauncherInfo, given: Mapping[str, Any]) -> Any:
-    """What `--launcher-set` says, checked."""
+    """What `--launcher-set` says, checked; None for a launcher without options."""
     kind = load_factory(info.options, f"launcher '{info.name}'") if info.options else NoConfig
     see = f"fsdil-bench list launchers {info.name}"
-    return resolve(kind, given, owner=f"launcher {info.name}", see=see)
+    options = resolve(kind, given, owner=f"launcher {info.name}", see=see)
+    return options if info.options else None
 
 
 @contextmanager

@@ -60,7 +60,6 @@ class Live(Lines):
         self._costs, self._jobs = costs, jobs
         self._screen = Screen(console=console, transient=True, auto_refresh=False)
         self._began = time.monotonic()
-        self._counted: set[str] = set()
 
     def __enter__(self) -> Live:
         self._screen.start()
@@ -105,7 +104,9 @@ class Live(Lines):
         left = say_seconds(time_left(board, self._costs, self._jobs))
         head = f"{parts}; {say_seconds(now - self._began)} so far, left: {left}"
         more = [f"and {len(busy) - _SHOWN} more"] if len(busy) > _SHOWN else []
-        return Group(rows, *more, ProgressBar(len(board) or 1, over, width=60), head)
+        foot = Table.grid(padding=(0, 2, 0, 0))
+        foot.add_row(ProgressBar(len(board) or 1, over, width=30), head)
+        return Group(*([rows] if busy else []), *more, foot)
 
 
 def time_left(board: Sequence[Status], costs: Costs, jobs: int) -> float | None:

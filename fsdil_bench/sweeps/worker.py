@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     if options.tied:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=end_with, args=(0,), daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _interrupt)
     return work(Task.from_json(options.request.read_text(encoding="utf-8")))
@@ -165,9 +165,10 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _end_with_parent() -> None:
-    """Wait until the scheduler's end of the pipe is closed, which happens even if it is killed."""
-    while os.read(0, 1):
+def end_with(pipe: int) -> None:
+    """Wait until the other end of a pipe is closed, even by a kill; then kill this process, and
+    what it has started."""
+    while os.read(pipe, 1):
         pass
     os.killpg(0, signal.SIGKILL)
 

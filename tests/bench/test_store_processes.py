@@ -15,6 +15,7 @@ import pytest
 from store_child import value
 
 from fsdil_bench import store as store_module
+from fsdil_bench.claims import claims_at
 from fsdil_bench.store import ArrayStore
 
 CHILD = Path(__file__).parent.parent / "store_child.py"
@@ -98,6 +99,17 @@ def test_a_process_that_hangs_is_not_waited_for_without_end(tmp_path, start, mon
     )
     assert set(found) == set(keys)
     assert hanging.poll() is None
+
+
+def test_claims_stay_with_the_process_that_was_copied(tmp_path):
+    claims = claims_at(tmp_path / "lock")
+    assert claims.take(iter(["1"]), 5) == ["1"]
+    child = os.fork()
+    if not child:  # where an exception must not run the other tests
+        taken = claims_at(tmp_path / "lock").take(iter(["1", "2"]), 5)
+        os._exit(0 if taken == ["2"] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    claims.release(["1"])
 
 
 def test_a_killed_writer_leaves_a_sound_file(tmp_path, start):

@@ -9,8 +9,9 @@ import pytest
 import fsdil_bench
 from fsdil_bench.errors import RequestError
 from fsdil_bench.plugins import load_registry
-from fsdil_bench.sweeps.sweep_file import Selection, read_sweep, threads_per_run
+from fsdil_bench.sweeps.sweep_file import read_sweep
 from fsdil_bench.sweeps.values import line_of, number_list, seconds
+from fsdil_bench.sweeps.wishes import Selection, threads_per_run
 
 ROOT = Path(fsdil_bench.__file__).parent.parent
 
@@ -124,7 +125,7 @@ def test_planned_methods_are_reported_until_they_are_there(read):
 
 
 def test_threads_are_the_cores_divided_by_the_jobs(read, monkeypatch):
-    monkeypatch.setattr("fsdil_bench.sweeps.sweep_file.cores", lambda: 8)
+    monkeypatch.setattr("fsdil_bench.sweeps.wishes.cores", lambda: 8)
     assert threads_per_run(read(GRID, jobs=2).settings) == 4
     assert threads_per_run(read(GRID, jobs=16).settings) == 1
     assert threads_per_run(read(GRID, jobs=2, threads=3).settings) == 3

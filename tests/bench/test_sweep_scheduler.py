@@ -181,10 +181,35 @@ def test_it_is_taken_over_when_the_other_dies(schedule, tmp_path):
     assert (status.name, status.attempt) == ("done", 1)
 
 
-def test_a_worker_that_finds_the_run_taken_costs_no_attempt(schedule, tmp_path):
-    fates = iter(["elsewhere", "complete"])
-    (status,) = schedule([make_cell(tmp_path)], FakeLauncher(lambda task: next(fates))).run()
-    assert (status.name, status.attempt, status.failures) == ("done", 1, [])
+def test_a_worker_that_finds_the_run_taken_is_no_failure(schedule, tmp_path):
+    fates = iter(["elsewhere", "elsewhere", "crash", "complete"])
+    launcher = FakeLauncher(lambda task: next(fates))
+    (status,) = schedule([make_cell(tmp_path)], launcher, retries=1).run()
+    assert (status.name, len(status.failures)) == ("done", 1)
+    assert status.failures[0]["signal"] == "SIGKILL"  # not what an earlier process had left
+
+
+def test_a_clock_that_is_set_does_not_stop_runs(schedule, tmp_path, monkeypatch):
+    import random
+    import time
+
+    monkeypatch.setattr(time, "time", lambda: random.uniform(-1e9, 1e9))
+    board = schedule([make_cell(tmp_path, n, limit=60) for n in range(4)], FakeLauncher()).run()
+    assert counts(board) == {"done": 4}
+    assert not any(status.failures for status in board)
+
+
+def test_sweeps_of_the_same_second_have_folders_of_their_own(tmp_path, monkeypatch):
+    from fsdil_bench.sweeps import session
+
+    class Stuck(session.datetime.datetime):
+        @classmethod
+        def now(cls):
+            return cls(2026, 1, 1)
+
+    monkeypatch.setattr(session.datetime, "datetime", Stuck)
+    folders = {session.sweep_folder(tmp_path, "x") for _ in range(5)}
+    assert len(folders) == 5
 
 
 def test_runs_that_share_a_base_learn_it_once(schedule, tmp_path):

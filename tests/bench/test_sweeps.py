@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sweep_processes import TOY, children, contents, start, toy_sweep, wait_for
+from sweep_processes import TOY, children, contents, start, toy_sweep, wait_for, workers
 
 from fsdil_bench import Record, cli
 from fsdil_bench.folder import RunFolder
@@ -122,7 +122,7 @@ def test_interrupt_stops_cleanly_and_the_same_command_goes_on(tmp_path):
     mark = tmp_path / "mark"
     process = start(command, TOY_SLEEP_IN="2", TOY_MARK=str(mark))
     wait_for(mark.exists)
-    (worker,) = children(process.pid)
+    (worker,) = workers(process.pid)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -143,10 +143,30 @@ def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
     command = toy_sweep(tmp_path, "-m", "toy-slow", "-s", "toy-1shot")
     process = start(command, TOY_SLEEP_IN="1", TOY_MARK=str(mark))
     wait_for(mark.exists)
-    (worker,) = children(process.pid)
+    (worker,) = workers(process.pid)
     process.kill()
     process.communicate()
     wait_for(lambda: not Path(f"/proc/{worker}").exists(), 20)  # its sleep would last 60 s
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("warm", ["true", "false"])
+def test_whatever_dies_takes_its_runs_along(tmp_path, warm):
+    """The process that the runs are copies of is killed, or the run itself: the sweep goes on."""
+    mark = tmp_path / "mark"
+    cells = ["-m", "toy-slow,toy-means", "-s", "toy-1shot", "--retries", 0, "--json"]
+    command = toy_sweep(tmp_path / "runs", *cells, "--launcher-set", f"warm={warm}")
+    process = start(command, TOY_SLEEP_IN="1", TOY_MARK=str(mark))
+    wait_for(mark.exists)
+    (worker,) = workers(process.pid)
+    (child,) = children(process.pid)
+    assert (child == worker) is (warm == "false")
+    os.kill(child, signal.SIGKILL)
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 1, err
+    states = {cell["method"]: cell["state"] for cell in json.loads(out)["cells"]}
+    assert states == {"toy-slow": "failed", "toy-means": "done"}
+    wait_for(lambda: not Path(f"/proc/{worker}").exists(), 20)
 
 
 @pytest.mark.slow
@@ -263,7 +283,7 @@ def events(launcher, kinds, seconds=60):
 
 
 def test_the_local_launcher_says_how_a_process_ended(tmp_path):
-    launcher = LocalLauncher(2, LocalOptions())
+    launcher = LocalLauncher(2, LocalOptions(warm=False), tmp_path)
     launcher.submit([make_task(tmp_path, "import os; os.kill(os.getpid(), 11)")])
     (lost,) = [e for e in events(launcher, ["lost"]) if e.kind == "lost"]
     assert lost.detail["signal"] == "SIGSEGV"
@@ -275,7 +295,7 @@ def test_the_local_launcher_says_how_a_process_ended(tmp_path):
 
 def test_the_local_launcher_sets_threads_and_devices(tmp_path):
     code = "import os; print(os.environ['OMP_NUM_THREADS'], os.environ['CUDA_VISIBLE_DEVICES'])"
-    launcher = LocalLauncher(4, LocalOptions(devices=("0", "1")))
+    launcher = LocalLauncher(4, LocalOptions(warm=False, devices=("0", "1")), tmp_path)
     tasks = [make_task(tmp_path, code + "; input()", cpus=3) for _ in range(4)]
     launcher.submit(tasks)
     wait_for(lambda: all(task.log.exists() and task.log.read_text() for task in tasks))
@@ -287,7 +307,7 @@ def test_a_task_waits_for_memory(tmp_path, monkeypatch):
     free = {"MemTotal": 8e9, "MemAvailable": 3e9}
     monkeypatch.setattr("fsdil_bench.sweeps.local.memory", free.get)
     monkeypatch.setattr("fsdil_bench.sweeps.local.resident", lambda pid: 0.5e9)
-    launcher = LocalLauncher(4, LocalOptions())
+    launcher = LocalLauncher(4, LocalOptions(warm=False), tmp_path)
     first, second = (make_task(tmp_path, "input()", memory_gb=2) for _ in range(2))
     launcher.submit([first, second])
     assert [e.key for e in launcher.poll(0.3)] == [first.key]  # 1.5 GB are still to be taken
@@ -305,7 +325,7 @@ def test_cancel_and_close_reach_what_the_process_started(tmp_path):
         "import subprocess, sys; p = subprocess.Popen(['sleep', '300']); print(p.pid, flush=True);"
         "p.wait()"
     )
-    launcher = LocalLauncher(2, LocalOptions(nice=1))
+    launcher = LocalLauncher(2, LocalOptions(warm=False, nice=1), tmp_path)
     task = make_task(tmp_path, code)
     launcher.submit([task])
     pid = int(wait_for(lambda: task.log.exists() and task.log.read_text()))
@@ -353,3 +373,10 @@ def test_tasks_survive_their_file(tmp_path):
     assert Task.from_json(task.to_json()) == task
     assert LauncherSetup(tmp_path).jobs is None
     assert os.fspath(task.request_file) in task.command()
+
+
+def test_launchers_are_listed_with_their_options(monkeypatch, capsys):
+    for arguments, expected in (([], "one process per run"), (["local"], "--launcher-set")):
+        monkeypatch.setattr(sys, "argv", ["fsdil-bench", "list", "launchers", *arguments])
+        cli.main()
+        assert expected in capsys.readouterr().out
