@@ -58,7 +58,11 @@ def take_base(job: Job, folder: RunFolder) -> None:
         return
     draft = own.with_suffix(".tmp")
     shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(place, draft)
+    try:
+        shutil.copytree(place, draft)
+    except OSError:  # the cache was cleared meanwhile: the run learns its base itself
+        shutil.rmtree(draft, ignore_errors=True)
+        return
     shutil.rmtree(own, ignore_errors=True)
     draft.rename(own)
 

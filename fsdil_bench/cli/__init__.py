@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import FsdilError
+from .cache import cache
 from .check import check
 from .compare import compare, rank
 from .data import data
@@ -74,7 +75,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    run, sweep, check, listing, data, show, compare, rank, leaderboard, paper, verify, submit,
-    new_method, new_scenario,
+    run, sweep, check, listing, data, cache, show, compare, rank, leaderboard, paper, verify,
+    submit, new_method, new_scenario,
 ):  # fmt: skip
     cli.add_command(command)
