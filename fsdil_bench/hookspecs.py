@@ -64,11 +64,12 @@ def fsdil_backbones() -> Iterable[BackboneInfo]:  # type: ignore[empty-body]
 def fsdil_launchers() -> Iterable[LauncherInfo]:  # type: ignore[empty-body]
     """Offer ways to run the tasks of a sweep: on this machine, on a cluster.
 
-    Example::
-
+    Example:
+        ```python
         @hookimpl
         def fsdil_launchers():
             return [LauncherInfo("my-cluster", "what it runs on", "my_package.cluster:launch")]
+        ```
     """
 
 

@@ -42,17 +42,29 @@ WEIGHTS = "needs ViT-B/16's weights"
 TRAINS = "trains for minutes"
 DOWNLOADS = "downloads gigabytes"
 INSTALLS = "installs a package"
+CLUSTER = "needs a cluster; tests/bench runs these launchers on small ones"
 SLOW = "run by the slow tests of tests/test_examples.py"
 
 INSTEAD = {
     "make demo": Instead(f"{INSTALLS}, {TRAINS}"),
     "make test": Instead("is what runs this test"),
     "pip install 'fsdil-bench[avalanche]'": Instead(INSTALLS),
+    "pip install 'fsdil-bench[ray]'": Instead(INSTALLS),
+    "pip install 'fsdil-bench[slurm]'": Instead(INSTALLS),
     "pip install 'fsdil-bench[synonyms]'": Instead(INSTALLS),
+    **{
+        f"fsdil-bench sweep sweeps/drawn.toml --launcher {options}": Instead(CLUSTER)
+        for options in (
+            "ray --launcher-set address=head:6379",
+            "slurm --launcher-set partition=gpu --launcher-set time=240",
+        )
+    },
     "pip install --editable '.[test]'": Instead(INSTALLS),
     "pip install --editable examples/fsdil-hello": Instead(INSTALLS),
     "python -m pytest": Instead(SLOW),
     "python -m pytest examples/fsdil-hello": Instead(SLOW),
+    "fsdil-bench sweep --methods ncm,slda,ranpac --scenarios drawn --shots 1,2,4,8 --seeds 0-2 "
+    "--jobs 2": Instead("36 runs", more="--shots 1 --seeds 0"),
     "fsdil-bench data get core50": Instead(DOWNLOADS, more="--dry-run"),
     "fsdil-bench data get cddb-hard": Instead("is had by hand", more="--dry-run"),
     "fsdil-bench data get domainnet": Instead(DOWNLOADS, more="--dry-run"),
@@ -223,6 +235,10 @@ def published(*places: str):
     return copy
 
 
+def sweep_files(patch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "sweeps", "sweeps")
+
+
 def a_submission(patch: pytest.MonkeyPatch) -> None:
     names = ("ncm", "my-idea")
     published("leaderboards/records", *(f"runs/drawn-1shot/{name}" for name in names))(patch)
@@ -237,11 +253,12 @@ def installed(name: str):
 
 #: What must be there before a page is read.
 PREPARED = {
-    "README.md": published("leaderboards/records"),
+    "README.md": lambda patch: (published("leaderboards/records")(patch), sweep_files(patch)),
     "docs/backbones.md": small_weights,
     "docs/leaderboards.md": published("runs/drawn-1shot/ncm"),
     "docs/paper.md": published("runs/drawn-1shot/ncm"),
     "docs/submissions.md": a_submission,
+    "docs/sweeps.md": sweep_files,
     "examples/README.md": installed("fsdil-hello"),
     **{
         f"examples/{folder.name}/README.md": installed(folder.name)

@@ -58,5 +58,5 @@ def test_the_example_works(name, arguments, capsys):
 
 @pytest.mark.parametrize("name", HOOKS)
 def test_a_test_implements_it(name):
-    pattern = re.compile(rf"@hookimpl(?:\(.*\))?(?:\\n|\s)+def {name}\(")
+    pattern = re.compile(rf'@hookimpl(?:\(.*\))?(?:\\n|["\s])+def {name}\(')
     assert [path for path in TESTS.rglob("*.py") if pattern.search(path.read_text("utf-8"))]
