@@ -105,11 +105,23 @@ def main() -> None:
 
 
 def _import_what_runs_need() -> None:
-    """All that is large; nothing here may start threads or touch a GPU, or forking is unsafe."""
+    """All that takes long: imports, and looking through the code of what is installed.
+
+    Nothing here may start threads or touch a GPU, or forking would be unsafe.
+    """
     import open_clip.model  # noqa: F401
     import torch  # noqa: F401
 
     from .. import protocol, runner  # noqa: F401
+    from ..plugins import load_registry
+    from ..spec import code_version
+
+    registry = load_registry()
+    factories = [info.factory for info in registry.methods.values()]
+    factories += [info.factory for info in registry.scenarios.values()]
+    for factory in factories:
+        with suppress(Exception):  # a broken plugin is the matter of the run that needs it
+            code_version(factory)
 
 
 def _ended(children: Mapping[int, str]) -> list[tuple[int, int]]:

@@ -102,11 +102,13 @@ def as_command(request: Mapping[str, Any]) -> list[str]:
 
 def _failure(error: Exception) -> tuple[int, dict[str, Any]]:
     code = _code(error)
+    name = type(error).__name__
+    said = FsdilError(f"{name}: {error}") if not isinstance(error, FsdilError) else error
     return code, {
         "status": "elsewhere" if code == ELSEWHERE else "failed",
-        "error": type(error).__name__,
-        "reason": error.message if isinstance(error, FsdilError) else f"{error}",
-        "remedy": error.remedy if isinstance(error, FsdilError) else "",
+        "error": name,
+        "reason": said.message,
+        "remedy": said.remedy,
         "retry": code == FAILED,
     }
 
