@@ -305,19 +305,20 @@ def predictions(out):
 
 
 def at_work(raylet):
-    """Whether a worker of a run descends from this process."""
-    parents, workers = {}, []
+    """Whether a worker that descends from this process has begun, and has not got far."""
+    parents, workers = {}, {}
     for path in Path("/proc").iterdir():
         with suppress(OSError, IndexError):
-            pid = path.name
-            parents[pid] = (path / "stat").read_text().rpartition(")")[2].split()[1]
-            if b"fsdil_bench.sweeps.worker" in (path / "cmdline").read_bytes():
-                workers.append(pid)
-    for pid in workers:
+            parents[path.name] = (path / "stat").read_text().rpartition(")")[2].split()[1]
+            command = (path / "cmdline").read_bytes().decode().split("\0")
+            if "fsdil_bench.sweeps.worker" in command:
+                workers[path.name] = next(word for word in command if word.endswith(".json"))
+    for pid, request in workers.items():
         while pid in parents and pid != str(raylet):
             pid = parents[pid]
         if pid == str(raylet):
-            return True
+            folder = Path(json.loads(Path(request).read_text())["folder"])
+            return not (folder / "spec.json").exists()
     return False
 
 
