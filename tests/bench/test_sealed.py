@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -178,9 +179,9 @@ def test_a_process_that_is_killed_is_one_too_and_the_run_goes_on(run, monkeypatc
 
 
 def test_changed_code_is_noticed(run, registry, monkeypatch):
-    import fsdil_bench.runner
+    from fsdil_bench import runner
 
-    monkeypatch.setattr(fsdil_bench.runner, "code_version", lambda factory: "older")
+    monkeypatch.setattr(runner, "Loads", partial(runner.Loads, code=lambda factory: "older"))
     with pytest.raises(FsdilError, match="have changed"):
         run("toy-means")
 
