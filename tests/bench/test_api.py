@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import fsdil_bench
-from fsdil_bench import hookspecs
 
 ROOT = Path(fsdil_bench.__file__).parent.parent
 PLUGIN_FILES = [p for folder in ("methods", "scenarios") for p in (ROOT / folder).rglob("*.py")]
@@ -32,10 +31,3 @@ def test_built_in_plugins_use_only_the_public_api(path):
             assert {alias.name for alias in node.names} <= set(public)
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("fsdil_bench") for alias in node.names)
-
-
-def test_every_hook_has_an_example():
-    hooks = [name for name in vars(hookspecs) if name.startswith("fsdil_")]
-    assert len(hooks) >= 4
-    for name in hooks:
-        assert "Example::" in getattr(hookspecs, name).__doc__
