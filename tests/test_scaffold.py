@@ -12,29 +12,11 @@ import pytest
 from packages import TOY, as_if_installed
 
 import fsdil_bench
-from fsdil_bench import cli
 from fsdil_bench.plugins import load_registry
 
 ROOT = Path(__file__).parent.parent
 CHECKS = ["--isolated", "--line-length", "100", "--target-version", "py311"]
 TOY_BACKBONE = ["--plugin", str(TOY), "--backbone", "toy-clip", "-q"]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def next_commands(out):

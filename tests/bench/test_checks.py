@@ -14,7 +14,7 @@ import pytest
 import torch
 import toy_plugin
 
-from fsdil_bench import MethodInfo, RequestError, cli, knob
+from fsdil_bench import MethodInfo, RequestError, knob
 from fsdil_bench.checks import CHECKS, check_method, method_checks
 from fsdil_bench.checks.knob_values import quantities, switches, values
 from fsdil_bench.checks.resemblance import Gallery
@@ -411,21 +411,8 @@ def test_a_gallery_knows_its_images_in_disguise_but_not_their_mean():
 
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        toy = ("--plugin", str(TOY), "-s", "toy-2shot")
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", "check", *arguments, *toy])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def call(call):
+    return lambda *arguments: call("check", *arguments, "--plugin", TOY, "-s", "toy-2shot")
 
 
 def test_command_line(call):

@@ -15,24 +15,6 @@ from fsdil_bench import cli
 TOY = str(Path(__file__).parent.parent / "toy_plugin.py")
 
 
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Call the command line as a user does; gives exit code, standard output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
 def toy(*arguments):
     return ["run", "--plugin", TOY, "-s", "toy-1shot", "-m", "toy-means", *arguments]
 

@@ -3,36 +3,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fsdil_bench import cli, find_records
+from fsdil_bench import find_records
 from fsdil_bench.compare import boards_of, full_comparison
 from fsdil_bench.errors import RequestError
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboards" / "records"
 ONE_SHOT = PUBLISHED / "drawn-1shot"
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Call the command line as a user does; gives exit code, standard output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

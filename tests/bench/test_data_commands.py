@@ -66,23 +66,8 @@ def place(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Call the command line as a user does; gives exit code, standard output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        command = ["fsdil-bench", *map(str, arguments), "--plugin", str(SHAPES)]
-        monkeypatch.setattr(sys, "argv", command)
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        return code, captured.out, captured.err
-
-    return run
+def call(call):
+    return lambda *arguments: call(*arguments, "--plugin", SHAPES)
 
 
 def state(call, name="shapes"):

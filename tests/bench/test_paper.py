@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from dataclasses import replace
 from math import sqrt
@@ -13,7 +12,7 @@ import pytest
 from fsdil_scenarios import cddb_hard, domainnet
 from fsdil_scenarios.published import BACKBONE
 
-from fsdil_bench import cli, paper
+from fsdil_bench import paper
 from fsdil_bench.paper.beside import beside
 from fsdil_bench.paper.names import LEAD, NAMES
 from fsdil_bench.paper.setting import SETTINGS
@@ -286,21 +285,6 @@ def test_options_that_were_set_are_found(measured):
         verdict = only(beside(runs, registry), "AA*").verdict
         assert (verdict.case == paper.Case.NOT_COMPARABLE) == bool(expected)
         assert expected in verdict.reason
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_the_tables_are_printed(call):

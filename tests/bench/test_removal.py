@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fsdil_bench
-from fsdil_bench import cli, plugins
+from fsdil_bench import plugins
 from fsdil_bench.descriptors import load_factory
 from fsdil_bench.plugins import load_registry
 from fsdil_bench.runner import describe_backbone, load_method_class
@@ -68,23 +68,6 @@ def break_module(monkeypatch):
         parent, _, own = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], own, kept[name])
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def assert_others_work(lost: str, tmp_path) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import fsdil_bench
-from fsdil_bench import Record, cli, private, submission
+from fsdil_bench import Record, private, submission
 from fsdil_bench.errors import FsdilError
 from fsdil_bench.private import names_in, without_paths
 from fsdil_bench.record import content_hash
@@ -34,23 +33,6 @@ def finished(toy_registry, tmp_path_factory):
 @pytest.fixture
 def runs(finished, tmp_path):
     return Path(shutil.copytree(finished, tmp_path / "runs"))
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def set_command(runs, text):

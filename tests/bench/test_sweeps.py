@@ -21,22 +21,8 @@ from fsdil_bench.sweeps.worker import as_command
 
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    """Call `fsdil-bench sweep` as a user does; gives exit code, standard output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        words = ["fsdil-bench", "sweep", "--plugin", TOY, "--threads", 1, *arguments]
-        monkeypatch.setattr(sys, "argv", [str(word) for word in words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def call(call):
+    return lambda *arguments: call("sweep", "--plugin", TOY, "--threads", 1, *arguments)
 
 
 def test_a_sweep_with_a_failing_method(call, tmp_path):

@@ -175,18 +175,6 @@ def test_rows_are_seeds_of_one_method(finished):
 # --- the command ---
 
 
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fsdil-bench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
-
-    return run
-
-
 def test_exit_codes(call, record, finished):
     both = finished[0].folder.parent
     code, out, err = call("verify", both, "--plugin", TOY, "--quiet")
