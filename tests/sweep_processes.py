@@ -72,30 +72,40 @@ def kill(pid, number=signal.SIGKILL):
     return True
 
 
-def sweep_with_kills(command, kills, rng: random.Random, *, schedulers=0, pause=(0.2, 6.0)):
+def sweep(command):
+    """Run a sweep to its end: its exit code and what it says."""
+    process = start(command)
+    out, err = process.communicate()
+    return process.returncode, out + err
+
+
+def sweep_with_kills(command, out: Path, cells, kills, *, schedulers=0, pause=1.0, seed=0):
     """Run a sweep to its end while killing its workers, and now and then the sweep itself.
 
-    Gives its last exit code and how many workers and schedulers were killed.
+    Kills keep pace with the records, so that all of them fall before the last one however fast the
+    machine is, at random moments up to `pause` seconds later. Gives the last exit code, how many
+    workers and schedulers were killed, and what the sweep said.
     """
+    rng = random.Random(seed)
     killed, deaths = 0, 0
     process = start(command)
     deadline = time.monotonic() + 3600
-    while killed < kills or deaths < schedulers:
+    while process.poll() is None and (killed < kills or deaths < schedulers):
         assert time.monotonic() < deadline
-        time.sleep(rng.uniform(*pause))
-        if process.poll() is not None:  # all is done before all are killed
-            break
+        done = len(list(out.rglob("record.json")))
+        if killed * cells >= kills * (done + 1):
+            time.sleep(0.02)
+            continue
+        time.sleep(rng.uniform(0, pause))
         if deaths < schedulers and killed >= (deaths + 1) * kills // (schedulers + 1):
             process.kill()
             process.communicate()
             deaths += 1
             process = start(command)
-            continue
-        running = workers(process.pid)
-        if killed < kills and running:
+        elif running := workers(process.pid):
             killed += kill(rng.choice(running))
-    out, err = process.communicate()
-    return process.returncode, killed, deaths, out + err
+    said = "".join(process.communicate())
+    return process.returncode, killed, deaths, said
 
 
 def contents(out: Path):
