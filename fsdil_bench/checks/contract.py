@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import torch
@@ -105,8 +106,9 @@ def _is_frozen(config: Any) -> bool:
 
 
 def _survives(world: Slice, cut: Cut) -> str:
+    """The base domain and a few-shot one; a third would be like the second."""
     count = 0
-    for count, stage in enumerate(world.stages(cut), 1):
+    for count, stage in enumerate(islice(world.stages(cut), 2), 1):
         check_ids("predict", stage.classes, len(world.tests(count - 1, cut)), cut.classes)
     return f"went through {count} domains"
 

@@ -126,7 +126,8 @@ def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, in
     choices, sizes = switches(config, full), quantities(config, full)
     lengths = [(key, getattr(full, key)) for key in world.lowered]
     yield from (({}, value, 1) for value in own[:2])
-    for others, few, depth in ((choices, own[:1], 1), (lengths, own[:3], all_domains)):
+    # Long runs are dear, and of the first three values the last is the most different one.
+    for others, few, depth in ((choices, own[:1], 1), (lengths, own[2::-1], all_domains)):
         for key, setting in others:
             if key != name and _hint(config, name, key, setting):
                 yield from (({key: setting}, value, depth) for value in few)

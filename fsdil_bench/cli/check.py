@@ -60,6 +60,9 @@ def check(
         raise RequestError(
             "no method is named", "Write `fsdil-bench check METHOD`; `list methods` shows them."
         )
+    import torch
+
+    torch.set_num_threads(1)  # a slice is small: more threads would wait for each other
     findings = check_method(
         method,
         only=only,
