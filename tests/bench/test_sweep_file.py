@@ -8,7 +8,9 @@ import pytest
 
 import fsdil_bench
 from fsdil_bench.errors import RequestError
+from fsdil_bench.paper.setting import PRECISION, SETTINGS
 from fsdil_bench.plugins import load_registry
+from fsdil_bench.scenario import ScenarioId
 from fsdil_bench.sweeps.sweep_file import read_sweep
 from fsdil_bench.sweeps.values import line_of, number_list, seconds
 from fsdil_bench.sweeps.wishes import Selection, threads_per_run
@@ -213,3 +215,10 @@ def test_the_shipped_sweeps_can_be_read(registry):
     assert ("cvlc-lora", "core50-4shot") in asked
     assert ("cvlc-lora", "domainnet-4shot") not in asked
     assert "l2p" in {wish.method for wish in paper.planned}
+    for wish in [*paper.wishes, *paper.planned]:
+        setting = SETTINGS[ScenarioId.parse(wish.scenario).dataset]
+        assert wish.options["precision"] == PRECISION, wish
+        # The other data sets come in the paper's order by themselves.
+        assert tuple(wish.options.get("order", ())) == (
+            setting.order if wish.scenario.startswith("core50") else ()
+        ), wish
