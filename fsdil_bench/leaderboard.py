@@ -29,6 +29,9 @@ _AUDIT_NOTE = (
     " domain; whether it does was not looked at."
 )
 _AUDIT_NOTES = {"images": "training images", "features": "frozen features of the training images"}
+_FEATURES_NOTE = (
+    "§ keeps no images, but its state can hold the frozen feature of a single training image."
+)
 _SEALED_NOTE = (
     "sealed: every domain was learned in one process and predicted in another, which shared the"
     " method's state alone."
@@ -106,7 +109,8 @@ def board(records: Sequence[Record]) -> pd.DataFrame:
     for (method, told_apart), members in rows.items():
         mark = hashlib.blake2b(told_apart.encode(), digest_size=2).hexdigest()
         label = method if names.count(method) == 1 else f"{method} [{mark}]"
-        table.append(_row(label, members) | _seals(members, records) | _findings(members, records))
+        notes = _seals(members, records) | _findings(members, records) | _features(members, records)
+        table.append(_row(label, members) | notes)
     table.sort(key=lambda row: (-row["AA*"], row["method"]))
     return pd.DataFrame(table)
 
@@ -124,7 +128,9 @@ def markdown(key: BoardKey, records: Sequence[Record], table: pd.DataFrame) -> s
         "",
     ]
     marks = ["" if free else " \\*" for free in table["exemplar free"]]
-    shown = pd.DataFrame({"method": table["method"] + marks})
+    features = table.get("keeps features", pd.Series(False, table.index))
+    signs = [" §" if keeps else "" for keeps in features]
+    shown = pd.DataFrame({"method": table["method"] + marks + signs})
     for metric in METRICS:
         shown[metric] = [
             _cell(*pair) for pair in zip(table[metric], table[f"{metric} std"], strict=True)
@@ -148,6 +154,7 @@ def markdown(key: BoardKey, records: Sequence[Record], table: pd.DataFrame) -> s
     shown["peak MB"] = [f"{value / 2**20:.0f}" for value in table["peak memory bytes"]]
     text: str = shown.to_markdown(index=False, disable_numparse=True)
     footnote = ["", "\\* keeps old images: a ceiling, not a competitor."] if any(marks) else []
+    footnote += ["", _FEATURES_NOTE] if any(signs) else []
     for kind, what in _AUDIT_NOTES.items():
         if "audit" in table and kind in set(table["audit"]):
             footnote += ["", _AUDIT_NOTE.format(_AUDIT_MARKS[kind].strip(), what)]
@@ -200,6 +207,13 @@ def _findings(members: Sequence[Record], board: Sequence[Record]) -> dict[str, s
     if not any(record.audit for record in board):
         return {}
     return {"audit": worst([found for record in members for found in record.audit or ()])}
+
+
+def _features(members: Sequence[Record], board: Sequence[Record]) -> dict[str, bool]:
+    """Whether a row's method can hold features of single images, on boards where any can."""
+    if not any(record.method.get("keeps_features") for record in board):
+        return {}
+    return {"keeps features": any(bool(r.method.get("keeps_features")) for r in members)}
 
 
 def _share(part: int, whole: int) -> str:

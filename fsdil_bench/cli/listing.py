@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..descriptors import MethodInfo
 from ..plugins import Registry
 from .common import console, debug_option, open_registry, plugin_option
 
@@ -33,7 +34,7 @@ def list_methods(name: str | None, as_json: bool, plugins: Sequence[str]) -> Non
             "method": info.name,
             "summary": info.summary,
             "text tower": "needed" if info.needs_text else "",
-            "old images": "" if info.exemplar_free else "keeps",
+            "old images": _kept(info),
             "paper": info.paper,
             "plugin": registry.sources[f"method {info.name}"],
         }
@@ -109,6 +110,13 @@ def list_plugins(as_json: bool, plugins: Sequence[str]) -> None:
         for plugin in registry.plugins
     ]  # fmt: skip
     _print_rows(rows, as_json)
+
+
+def _kept(info: MethodInfo) -> str:
+    """What of earlier domains a method can hold on to."""
+    if not info.exemplar_free:
+        return "keeps"
+    return "features" if info.keeps_features else ""
 
 
 def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
