@@ -61,10 +61,7 @@ class TipAdapter(Method):
 
     Config = Config
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "cddb-hard": {"base_images": 16},
-        "core50": {"base_images": 16},
-        "domainnet": {"base_images": 16},
-        "drawn": {"base_images": 16, "steps": 50},
+        "drawn": {"steps": 50},
     }
     inputs = frozenset({"features"})
     inert: ClassVar[dict[str, str]] = {
