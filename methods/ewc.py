@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -55,6 +55,11 @@ class EWC(TowerMethod):
     """Fine-tuning under a quadratic penalty."""
 
     Config = Config
+    #: On the embedded world every image is a backward pass that training could have had.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        **TowerMethod.presets,
+        "drawn": {**TowerMethod.presets["drawn"], "fisher_images": 480},
+    }
     inert: ClassVar[dict[str, str]] = {
         "fisher_images": "a small slice has fewer images in a domain"
     }

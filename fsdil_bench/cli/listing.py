@@ -12,6 +12,8 @@ from ..descriptors import MethodInfo
 from ..plugins import Registry
 from .common import console, debug_option, open_registry, plugin_option
 
+_MOST_SHOWN = 12  # items of a default
+
 
 @click.group(name="list", epilog="Example:  fsdil-bench list methods")
 def listing() -> None:
@@ -154,9 +156,17 @@ def _print_knobs(config: type, flag: str, overrides: Any = None) -> None:
     from ..tables import table
 
     rows = [
-        [k.name, k.type, (overrides or {}).get(k.name, k.default), k.help] for k in knobs(config)
+        [k.name, k.type, _shown((overrides or {}).get(k.name, k.default)), k.help]
+        for k in knobs(config)
     ]
     if rows:
         console().print(table([f"option ({flag} option=value)", "takes", "default", "what"], rows))
     else:
         click.echo("It has no options.")
+
+
+def _shown(value: Any) -> Any:
+    """A default as it is, if it is not too long to be read in a table."""
+    if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
+        return f"{value[0]!r} and {len(value) - 1} more (see --json)"
+    return value
