@@ -53,7 +53,7 @@ class CPPrompt(DomainPrompts):
     """Common and domain-specific image prompts, text prompts, and a router."""
 
     Config = Config
-    #: The published values. The embedded model has a scale s of 14, not 100: larger steps.
+    #: The published values; those for CORe50 and shorter training on the embedded world.
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "cddb-hard": {
             "base_epochs": 50,
@@ -68,7 +68,7 @@ class CPPrompt(DomainPrompts):
             "blocks": tuple(range(1, 11)),
             "prefix_length": 70,
         },
-        "drawn": {"lr": 0.1, "base_epochs": 3, "batch_size": 64, "steps": 50},
+        "drawn": {"base_epochs": 3, "batch_size": 64, "steps": 50},
     }
 
     def __init__(self, context: Context) -> None:
