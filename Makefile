@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench docs clean
 
 demo: $(VENV)/.installed  ## run the main job on the embedded world
 	$(BIN)/fsdil-bench run --method cvlc --scenario drawn-1shot
@@ -23,8 +23,11 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/.installed-docs  ## the documentation site, in site/
+	$(BIN)/python -m mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist site *.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +37,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+$(VENV)/.installed-docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.installed
+	touch $@ $(VENV)/.installed $(VENV)/.installed-docs

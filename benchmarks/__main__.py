@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from . import cvlc_speed, feature_cache, listing, loading, pictures
+from . import boards, cvlc_speed, feature_cache, listing, loading, pictures, sweeps
 
 BENCHMARKS = {
+    "boards": boards.main,
     "cvlc": cvlc_speed.main,
     "feature-cache": feature_cache.main,
     "listing": listing.main,
     "loading": loading.main,
     "pictures": pictures.main,
+    "sweeps": sweeps.main,
 }
 
 

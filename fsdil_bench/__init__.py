@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from .config import knob
-from .descriptors import API_VERSION, BackboneInfo, MethodInfo, ScenarioInfo
+from .descriptors import API_VERSION, BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo
 from .errors import DataError, FsdilError, PluginError, RecordError, RequestError
 from .hookspecs import hookimpl
 from .method import Context, Method, RouterMethod, State
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
         read_image,
         starts_like_an_image,
     )
-    from .leaderboard import write_leaderboards
+    from .leaderboards import write_leaderboards
     from .metrics import scores
     from .record import Record, find_records
     from .runner import run
     from .streams import load_stream
+    from .sweeps.launcher import Event, Launcher, LauncherSetup, Resources, Task
     from .transforms import ImageSpec
     from .views import Batch, TrainBatch, TrainDomain
 
@@ -49,9 +50,14 @@ _LAZY = {
     "AvalancheConfig": "avalanche_methods",
     "Backbone": "backbone",
     "Batch": "views",
+    "Event": "sweeps.launcher",
     "ImageSpec": "transforms",
     "KnownTexts": "clip.known_texts",
+    "Launcher": "sweeps.launcher",
+    "LauncherSetup": "sweeps.launcher",
     "Record": "record",
+    "Resources": "sweeps.launcher",
+    "Task": "sweeps.launcher",
     "TrainBatch": "views",
     "TrainDomain": "views",
     "avalanche_method": "avalanche_methods",
@@ -66,7 +72,7 @@ _LAZY = {
     "run": "runner",
     "scores": "metrics",
     "starts_like_an_image": "image_files",
-    "write_leaderboards": "leaderboard",
+    "write_leaderboards": "leaderboards",
 }
 
 __all__ = [
@@ -80,21 +86,27 @@ __all__ = [
     "DataSource",
     "Domain",
     "Download",
+    "Event",
     "FsdilError",
     "ImageSpec",
     "KnownTexts",
+    "Launcher",
+    "LauncherInfo",
+    "LauncherSetup",
     "Method",
     "MethodInfo",
     "PluginError",
     "Record",
     "RecordError",
     "RequestError",
+    "Resources",
     "RouterMethod",
     "Samples",
     "ScenarioInfo",
     "ScenarioRequest",
     "State",
     "Stream",
+    "Task",
     "TrainBatch",
     "TrainDomain",
     "__version__",

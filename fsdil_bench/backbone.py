@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,15 +172,15 @@ class Backbone:
                 f"backbone '{self.name}' has no text tower", "Choose one that has, with --backbone."
             )
         distinct = list(dict.fromkeys(texts))
-        known = self._texts.get(distinct) if self._texts is not None else {}
-        missing = [text for text in distinct if text not in known]
-        if missing:
-            fresh = self._embed_texts(missing)
-            if self._texts is not None:
-                self._texts.put(fresh)
-            known.update(fresh)
+        if self._texts is None:
+            known = self._embed_texts(distinct)
+        else:
+            known = self._texts.fill(distinct, self._embed_parts, self.batch_size)
         stacked = np.stack([known[text] for text in texts])
         return torch.from_numpy(stacked).to(self.device)
+
+    def _embed_parts(self, parts: Iterable[list[str]]) -> Iterator[dict[str, np.ndarray]]:
+        return map(self._embed_texts, parts)
 
     def _embed_texts(self, texts: list[str]) -> dict[str, np.ndarray]:
         assert self.tokenizer is not None

@@ -46,14 +46,23 @@ def keep_base(job: Job, folder: RunFolder) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def is_kept(place: Path) -> bool:
+    """Whether a base domain lies in a folder that `base_folder` gave."""
+    return (place / _ORIGIN).is_file()
+
+
 def take_base(job: Job, folder: RunFolder) -> None:
     """Begin with a base domain that an earlier run has learned, if there is one."""
     place, own = base_folder(job), folder.path / "domain-0"
-    if folder.finished_domains() or not (place / _ORIGIN).is_file():
+    if folder.finished_domains() or not is_kept(place):
         return
     draft = own.with_suffix(".tmp")
     shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(place, draft)
+    try:
+        shutil.copytree(place, draft)
+    except OSError:  # the cache was cleared meanwhile: the run learns its base itself
+        shutil.rmtree(draft, ignore_errors=True)
+        return
     shutil.rmtree(own, ignore_errors=True)
     draft.rename(own)
 

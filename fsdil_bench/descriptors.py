@@ -86,6 +86,21 @@ class BackboneInfo:
         return re.fullmatch(".+".join(map(re.escape, fixed)), name) is not None
 
 
+@dataclass(frozen=True)
+class LauncherInfo:
+    """A way to run the tasks of a sweep: `factory` maps a `LauncherSetup` to a `Launcher`.
+
+    `extra` is the extra of fsdil-bench that it needs ("ray"), `options` a config class with the
+    knobs that `--launcher-set` sets.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    extra: str = ""
+    options: Factory | None = None
+
+
 def load_factory(factory: Factory, owner: str) -> Any:
     """The object behind a factory; a broken module is reported with its owner's name."""
     if not isinstance(factory, str):

@@ -27,6 +27,10 @@ class RequestError(FsdilError):
     exit_code = 2
 
 
+class HeldError(RequestError):
+    """Another process is at work on this very run."""
+
+
 class DataError(FsdilError):
     """The data set on disk is missing, incomplete or unreadable."""
 

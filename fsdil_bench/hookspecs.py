@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from .descriptors import BackboneInfo, MethodInfo, ScenarioInfo
+from .descriptors import BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo
 
 if TYPE_CHECKING:
     from .record import Record
@@ -25,11 +25,12 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 def fsdil_methods() -> Iterable[MethodInfo]:  # type: ignore[empty-body]
     """Offer methods.
 
-    Example::
-
+    Example:
+        ```python
         @hookimpl
         def fsdil_methods():
             return [MethodInfo("my-method", "what it does", "my_package.method:MyMethod")]
+        ```
     """
 
 
@@ -37,11 +38,12 @@ def fsdil_methods() -> Iterable[MethodInfo]:  # type: ignore[empty-body]
 def fsdil_scenarios() -> Iterable[ScenarioInfo]:  # type: ignore[empty-body]
     """Offer data sets as streams of domains.
 
-    Example::
-
+    Example:
+        ```python
         @hookimpl
         def fsdil_scenarios():
             return [ScenarioInfo("my-data", "what it shows", "my_package.data:build")]
+        ```
     """
 
 
@@ -49,11 +51,25 @@ def fsdil_scenarios() -> Iterable[ScenarioInfo]:  # type: ignore[empty-body]
 def fsdil_backbones() -> Iterable[BackboneInfo]:  # type: ignore[empty-body]
     """Offer vision-language models.
 
-    Example::
-
+    Example:
+        ```python
         @hookimpl
         def fsdil_backbones():
             return [BackboneInfo("my-clip", "what it is", "my_package.clip:build")]
+        ```
+    """
+
+
+@hookspec
+def fsdil_launchers() -> Iterable[LauncherInfo]:  # type: ignore[empty-body]
+    """Offer ways to run the tasks of a sweep: on this machine, on a cluster.
+
+    Example:
+        ```python
+        @hookimpl
+        def fsdil_launchers():
+            return [LauncherInfo("my-cluster", "what it runs on", "my_package.cluster:launch")]
+        ```
     """
 
 
@@ -63,9 +79,10 @@ def fsdil_run_finished(record: Record) -> None:
 
     An error raised here is reported and does not touch the run.
 
-    Example::
-
+    Example:
+        ```python
         @hookimpl
         def fsdil_run_finished(record):
             print(record.run_id, record.metrics["AA*"])
+        ```
     """

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,6 @@ from .store import ArrayStore
 from .transforms import Transform
 
 _MEMORY_LIMIT = 2 << 30  # bytes of decoded pictures and plain views held in memory
-_STEP = 512  # samples handled between two writes to the cache
 _GROUP = 8  # images a thread makes at a time: spreads a small batch, and costs little per image
 _AHEAD = 32  # groups made ahead: a few training batches, one test batch
 
@@ -64,7 +65,7 @@ class Pictures:
         self._few_shot = {key for domain in stream.domains[1:] for key in domain.train.keys}
         self._memory: dict[str, np.ndarray] = {}
         self._memory_bytes = 0
-        self._lock = threading.Lock()  # of memory and store, never held while decoding
+        self._lock = threading.Lock()  # of memory, never held while decoding
         tower, weights = backbone.image_tower
         key = f"{weights}/{backbone.precision}/{transform.digest()}"
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -78,11 +79,10 @@ class Pictures:
             known = self._features.get(samples.keys)
             missing = [i for i, key in enumerate(samples.keys) if key not in known]
             if missing:
-                self.meter.count("features", len(missing))
+                absent = samples.subset(missing)
                 with self._progress.phase("frozen features", len(missing)):
-                    for fresh in self._embed(samples.subset(missing)):
-                        self._features.put(fresh)
-                        known.update(fresh)
+                    embed = partial(self._embed, absent)
+                    known |= self._features.fill(absent.keys, embed, self.backbone.batch_size)
             empty = np.zeros((0, self.backbone.embed_dim), np.float32)
             return torch.from_numpy(np.stack([known[k] for k in samples.keys]) if known else empty)
 
@@ -96,14 +96,16 @@ class Pictures:
         [views] = self.batches(samples, [(range(len(samples)), seeds)])
         return views
 
-    def batches(self, samples: Samples, draws: Iterable[Draw]) -> Iterator[torch.Tensor]:
+    def batches(
+        self, samples: Samples, draws: Iterable[Draw], ahead: int = _AHEAD
+    ) -> Iterator[torch.Tensor]:
         """Views, uint8 (n, 3, size, size), batch by batch; the next ones are made meanwhile.
 
         They lie in pinned memory if the run's device is a GPU, so that copying them there does
-        not keep the CPU waiting.
+        not keep the CPU waiting. `ahead` groups of views are made before they are asked for.
         """
         groups = _grouped(samples, draws)
-        with closing(ordered_map(self._make, groups, self.workers, _AHEAD)) as made:
+        with closing(ordered_map(self._make, groups, self.workers, ahead)) as made:
             while (views := self._next_batch(made)) is not None:
                 yield views
 
@@ -125,22 +127,27 @@ class Pictures:
         if self._pictures is not None:
             self._pictures.close()
 
-    def _embed(self, samples: Samples) -> Iterator[dict[str, np.ndarray]]:
-        """Embeddings by key, some hundred at a time."""
-        size = self.backbone.batch_size
-        parts = [range(i, min(i + size, len(samples))) for i in range(0, len(samples), size)]
-        batches = self.batches(samples, ((part, None) for part in parts))
-        fresh: dict[str, np.ndarray] = {}
-        for part, views in zip(parts, batches, strict=True):
+    def _embed(
+        self, samples: Samples, parts: Iterable[list[str]]
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Embeddings by key, of one part of the samples' keys after the other."""
+        position = {key: i for i, key in enumerate(samples.keys)}
+        begun: deque[list[str]] = deque()
+
+        def draws() -> Iterator[Draw]:
+            for part in parts:
+                begun.append(part)
+                yield [position[key] for key in part], None
+
+        # No more than two batches ahead: what is begun here, other processes wait for.
+        ahead = 2 * self.backbone.batch_size // _GROUP
+        for views in self.batches(samples, draws(), ahead):
+            part = begun.popleft()
             pixels = self.transform.normalise(views, self.backbone.device)
             embeddings = self.backbone.encode_image(pixels).cpu().numpy()
-            fresh.update(zip((samples.keys[i] for i in part), embeddings, strict=True))
+            self.meter.count("features", len(part))
             self._progress.advance(len(part))
-            if len(fresh) >= _STEP:
-                yield fresh
-                fresh = {}
-        if fresh:
-            yield fresh
+            yield dict(zip(part, embeddings, strict=True))
 
     def _next_batch(self, made: Iterator[tuple[list[Any], bool]]) -> torch.Tensor | None:
         """Put groups together up to the end of a batch; None when there are no more."""
@@ -177,21 +184,17 @@ class Pictures:
     def _originals(self, samples: Samples) -> Iterator[np.ndarray]:
         """Decoded pictures, from memory, the cache on disk or their source, one at a time."""
         kept: dict[str, np.ndarray] = {}
-        fresh: dict[str, np.ndarray] = {}
         if self._pictures is not None:
-            with self._lock:
-                kept = self._pictures.get([k for k in samples.keys if k not in self._memory])
+            ids = dict(zip(samples.keys, samples.ids, strict=True))
+            wanted = [key for key in samples.keys if key not in self._memory]
+            load = partial(_load_parts, samples, ids)
+            kept = self._pictures.fill(wanted, load, _GROUP)
         for key, sample_id in zip(samples.keys, samples.ids, strict=True):
             picture = self._memory.get(key, kept.get(key))
             if picture is None:
                 picture = load_picture(samples, sample_id)
-                if self._pictures is not None:
-                    fresh[key] = picture
             self._remember(key, picture)
             yield picture
-        if self._pictures is not None and fresh:
-            with self._lock:
-                self._pictures.put(fresh)
 
     def _remember(self, name: str, array: np.ndarray) -> None:
         """Keep an array while there is room: for few-shot images all of it, else half."""
@@ -216,6 +219,13 @@ def _stacked(views: list[Any]) -> torch.Tensor:
     # NumPy and torch choose other strides in places, on which the last bits of a convolution may
     # depend: plain views (arrays) and augmented ones (tensors) each keep to their own.
     return torch.stack(views) if torch.is_tensor(views[0]) else torch.from_numpy(np.stack(views))
+
+
+def _load_parts(
+    samples: Samples, ids: dict[str, str], parts: Iterable[list[str]]
+) -> Iterator[dict[str, np.ndarray]]:
+    for part in parts:
+        yield {key: load_picture(samples, ids[key]) for key in part}
 
 
 def load_picture(samples: Samples, sample_id: str) -> np.ndarray:

@@ -19,16 +19,17 @@ from typing import Any, TypeVar
 import pluggy
 
 from . import hookspecs
-from .descriptors import API_VERSION, BackboneInfo, MethodInfo, ScenarioInfo
+from .descriptors import API_VERSION, BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo
 from .errors import RequestError, unknown
 
-Info = TypeVar("Info", MethodInfo, ScenarioInfo, BackboneInfo)
+Info = TypeVar("Info", MethodInfo, ScenarioInfo, BackboneInfo, LauncherInfo)
 
 #: Descriptor type and collecting hook of each kind of thing a plugin offers.
 KINDS: dict[str, tuple[type, str]] = {
     "method": (MethodInfo, "fsdil_methods"),
     "scenario": (ScenarioInfo, "fsdil_scenarios"),
     "backbone": (BackboneInfo, "fsdil_backbones"),
+    "launcher": (LauncherInfo, "fsdil_launchers"),
 }
 
 
@@ -52,6 +53,7 @@ class Registry:
     methods: dict[str, MethodInfo] = field(default_factory=dict)
     scenarios: dict[str, ScenarioInfo] = field(default_factory=dict)
     backbones: dict[str, BackboneInfo] = field(default_factory=dict)
+    launchers: dict[str, LauncherInfo] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
 
@@ -62,6 +64,10 @@ class Registry:
     def scenario(self, name: str) -> ScenarioInfo:
         """The data set called `name` (without shots and variant)."""
         return _find("scenario", name, self.scenarios)
+
+    def launcher(self, name: str) -> LauncherInfo:
+        """The launcher called `name`."""
+        return _find("launcher", name, self.launchers)
 
     def backbone(self, name: str) -> BackboneInfo:
         """The backbone called `name`, or the family that the name belongs to."""

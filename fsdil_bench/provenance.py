@@ -11,11 +11,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from .private import without_paths
+
 _PACKAGES = ("fsdil-bench", "torch", "torchvision", "open_clip_torch", "numpy", "pillow")
 
 
 def provenance(device: Any, plugins: dict[str, str]) -> dict[str, Any]:
-    """Everything known about the place of a run; `plugins` maps distributions to versions."""
+    """Everything known about the place of a run; `plugins` maps distributions to versions.
+
+    Records are made to be shared, so paths are cut down to their last part.
+    """
     import torch
 
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
@@ -23,14 +28,14 @@ def provenance(device: Any, plugins: dict[str, str]) -> dict[str, Any]:
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in _PACKAGES},
-        "plugins": plugins,
+        "plugins": without_paths(plugins),
         "commit": _commit(),
         "platform": platform.platform(),
         "processor": _processor(),
         "device": str(device),
         "gpu": gpu,
         "threads": torch.get_num_threads(),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": without_paths(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]])),
     }
 
 

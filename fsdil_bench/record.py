@@ -1,7 +1,8 @@
 """The record of a run: what was asked, what came out, what it cost, and where it was run.
 
 `record.json` is written last and renamed into place, so its presence means the run is complete.
-Per-sample predictions lie beside it; the record holds their hash.
+Per-sample predictions lie beside it; the record holds their hash, and one of its own content: an
+edit by hand shows. That catches accidents, not intent: who edits can also hash again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,8 @@ class Record:
     accuracy on each of them after every domain. `served` says for each domain what its views handed
     out (`Ledger.summary`), `audit` what the state of an exemplar-free method could hold
     (`fsdil_bench.audit`); records of older versions have neither. `sealed` is true where learning
-    and predicting were separate processes.
+    and predicting were separate processes. `content_sha256` is a hash of all other fields
+    (`content_hash`); records of older versions have none.
     """
 
     run_id: str
@@ -48,6 +51,7 @@ class Record:
     served: list[dict[str, Any]] | None = None
     audit: list[dict[str, Any]] | None = None
     sealed: bool = False
+    content_sha256: str | None = None
     method: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
@@ -55,12 +59,19 @@ class Record:
 
     def to_json(self) -> str:
         """The content of `record.json`."""
+        return json.dumps(self._values(), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+    def hashed(self) -> Record:
+        """This record with the hash of its content."""
+        return dataclasses.replace(self, content_sha256=content_hash(self._values()))
+
+    def _values(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del values["folder"]
-        for name in ("unseen", "served", "audit", "sealed"):
+        for name in ("unseen", "served", "audit", "sealed", "content_sha256"):
             if values[name] is None or values[name] is False:
                 del values[name]  # only records that have something to say know these fields
-        return json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
+        return values
 
     @classmethod
     def load(cls, folder: Path) -> Record:
@@ -82,6 +93,11 @@ class Record:
                 f"{path} has schema {found}, this version reads {SCHEMA}",
                 "Use the version of fsdil-bench that wrote it, or run it again.",
             )
+        if "content_sha256" in values and values["content_sha256"] != content_hash(values):
+            raise RecordError(
+                f"{path} was changed after it was written: its content hash does not fit",
+                "Restore the file, or run it again with --fresh.",
+            )
         try:
             return cls(**values, folder=Path(folder))
         except TypeError as error:
@@ -101,6 +117,14 @@ class Record:
             raise RecordError(f"{path} does not match its record", "One of the two was changed.")
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
+
+
+def content_hash(values: Mapping[str, Any]) -> str:
+    """The hash of a record's fields, `content_sha256` itself left out, as canonical JSON."""
+    plain = json.loads(json.dumps(values))  # keys as they will be read again
+    plain.pop("content_sha256", None)
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def file_sha256(path: Path) -> str:

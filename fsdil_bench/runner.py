@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .bases import base_origin, keep_base, take_base
 from .config import as_dict, resolve
 from .data_folders import find_data
-from .descriptors import BackboneInfo, MethodInfo, load_factory
+from .descriptors import BackboneInfo, Factory, MethodInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
 from .folder import RunFolder
 from .plugins import Registry, load_registry
@@ -59,6 +59,12 @@ class Job:
     workers: int | None = None
     backbone_request: str = ""
     sealed: bool = False
+
+    @property
+    def place(self) -> Path:
+        """The run's folder, below the folder of all runs."""
+        name = f"seed{self.spec.seed}-{self.run_id}" + (_SEALED if self.sealed else "")
+        return Path(self.spec.scenario.replace("@", "-at-"), self.spec.method, name)
 
     def build_method(self) -> Method:
         """The method, before it has learned anything."""
@@ -117,13 +123,12 @@ def run(
     progress = progress or Progress()
     job = prepare(method, scenario, registry=registry or load_registry(plugins), **request)
     job = replace(job, sealed=sealed)
-    place = job.spec.scenario.replace("@", "-at-")
-    name = f"seed{job.spec.seed}-{job.run_id}" + (_SEALED if sealed else "")
-    folder = RunFolder(Path(out) / place / method / name)
+    folder = RunFolder(Path(out) / job.place)
     if folder.complete and not fresh:
-        progress.say(f"already done: {folder.path} (--fresh runs it again)")
-        return Record.load(folder.path)
+        return _already_done(folder, progress)
     with _kept_in_log(folder), folder.locked():
+        if folder.complete and not fresh:  # by the process that had the lock until now
+            return _already_done(folder, progress)
         folder.begin(job.spec.to_dict(), fresh=fresh)
         if reuse_base:
             take_base(job, folder)
@@ -138,7 +143,39 @@ def run(
     return record
 
 
+def _already_done(folder: RunFolder, progress: Progress) -> Record:
+    progress.say(f"already done: {folder.path} (--fresh runs it again)")
+    return Record.load(folder.path)
+
+
 def prepare(
+    method: str,
+    scenario: str,
+    *,
+    workers: int | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    **request: Any,
+) -> Job:
+    """Check a request and load what it needs; nothing is computed or written yet.
+
+    `request` are the further arguments of `identify`. `workers` threads decode and augment images
+    (by default one per processor, up to a limit; 0 for none); like the device, they are not part of
+    what identifies the run.
+    """
+    job = identify(method, scenario, device=device, precision=precision, **request)
+
+    from .backbone import file_name
+    from .device import choose
+
+    model = job.backbone
+    place, precision = choose(device, job.spec.precision)
+    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
+    model.place(place, precision, ArrayStore(cache_folder() / texts), job.stream.class_names)
+    return replace(job, workers=workers)
+
+
+def identify(
     method: str,
     scenario: str,
     *,
@@ -154,15 +191,16 @@ def prepare(
     synonyms: str | Path | None = None,
     scenario_options: Mapping[str, Any] | None = None,
     transform: str = "",
-    workers: int | None = None,
     device: str = "auto",
     precision: str = "auto",
+    loads: Loads | None = None,
 ) -> Job:
-    """Check a request and load what it needs; nothing is computed or written yet.
+    """Check a request and find out what exactly it asks for, and so its id.
 
-    `workers` threads decode and augment images (by default one per processor, up to a limit; 0 for
-    none); like the device, they are not part of what identifies the run.
+    A given precision is believed: the run may be meant for another machine. `loads` is how streams,
+    backbones and code are looked at; whoever has many requests shares what they have in common.
     """
+    loads = loads or Loads()
     scenario_id = ScenarioId.parse(scenario)
     info = registry.method(method)
     scenario_info = registry.scenario(scenario_id.dataset)
@@ -177,14 +215,13 @@ def prepare(
         find_data(scenario_info, data)  # without images nobody needs weights
     if backbone_info.check is not None:
         load_factory(backbone_info.check, f"backbone '{backbone_info.name}'")(backbone)
-    stream = load_stream(
+    stream = loads.stream(
         scenario, seed=seed, data=data, order=order, base=base, base_limit=base_limit,
         names=names, synonyms=synonyms, scenario_options=scenario_options, transform=transform,
         registry=registry,
     )  # fmt: skip
 
     # Only from here on is torch needed: most of what can be wrong with a request is said by now.
-    from .backbone import file_name
     from .device import choose
 
     method_class = load_method_class(info)
@@ -196,10 +233,9 @@ def prepare(
         owner=f"method {method}",
         see=f"fsdil-bench list methods {method}",
     )
-    place, precision = choose(device, precision)
-    model = describe_backbone(backbone_info, backbone)
-    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
-    model.place(place, precision, ArrayStore(cache_folder() / texts), stream.class_names)
+    if precision == "auto":
+        precision = choose(device, precision)[1]
+    model = loads.backbone(backbone_info, backbone)
     spec = RunSpec(
         method=method,
         config=as_dict(settings),
@@ -211,13 +247,10 @@ def prepare(
         base_limit=base_limit,
         scenario_options=as_dict(scenario_settings(scenario_info, scenario_options or {})),
     )
-    code = {
-        "method": code_version(info.factory),
-        "scenario": code_version(scenario_info.factory),
-    }
+    code = {"method": loads.code(info.factory), "scenario": loads.code(scenario_info.factory)}
     identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
     return Job(
-        spec, identity, code, info, method_class, settings, stream, model, registry, workers,
+        spec, identity, code, info, method_class, settings, stream, model, registry,
         backbone_request=backbone,
     )  # fmt: skip
 
@@ -363,7 +396,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         | _beside_ordinary(job, folder, digest),
         predictions_sha256=digest,
         folder=folder.path,
-    )
+    ).hashed()
 
 
 def _beside_ordinary(job: Job, folder: RunFolder, digest: str) -> dict[str, str]:
@@ -408,3 +441,12 @@ def load_method_class(info: MethodInfo) -> Any:
             f"the factory of method '{info.name}' is {loaded!r}, not a subclass of Method"
         )
     return loaded
+
+
+@dataclass(frozen=True)
+class Loads:
+    """How the parts of a request are looked at; with memories, where there are many requests."""
+
+    stream: Callable[..., Stream] = load_stream
+    backbone: Callable[[BackboneInfo, str], Backbone] = describe_backbone
+    code: Callable[[Factory], str] = code_version

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,10 @@ class Samples:
 
     def digest(self) -> str:
         """A hash of the ordered ids and labels: the same value means the same samples."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         text = "\n".join(f"{i} {y}" for i, y in zip(self.ids, self.labels, strict=True))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -129,6 +134,10 @@ class Stream:
 
     def digest(self) -> str:
         """A hash of everything about the stream that can change a result."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         parts = [self.name, self.transform, *self.class_names]
         parts += ["|".join(words) for words in self.synonyms]
         for domain in self.domains:

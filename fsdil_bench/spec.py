@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import json
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -82,25 +83,29 @@ def _sources(factory: Factory) -> set[Path]:
         path = Path(spec.origin)
         if path not in found:
             found.add(path)
-            waiting += _own_imports(path, module, is_package=path.name == "__init__.py")
+            source = path.read_text(encoding="utf-8")
+            waiting += _own_imports(source, module, path.name == "__init__.py")
     return found
 
 
-def _own_imports(path: Path, module: str, *, is_package: bool) -> list[str]:
+# Methods share files, and runs methods: each text is looked through once in a process.
+@lru_cache(maxsize=1024)
+def _own_imports(source: str, module: str, is_package: bool) -> tuple[str, ...]:
     """Modules (or names in them) of the same top-level package that a file imports."""
     top = module.partition(".")[0]
     package = module if is_package else module.rpartition(".")[0]
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = package.rsplit(".", node.level - 1)[0] if node.level else ""
-            source = ".".join(part for part in (start, node.module) if part)
-            names += [source, *(f"{source}.{alias.name}" for alias in node.names)]
-    return [name for name in names if name.partition(".")[0] == top]
+            origin = ".".join(part for part in (start, node.module) if part)
+            names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    return tuple(name for name in names if name.partition(".")[0] == top)
 
 
+@lru_cache(maxsize=1024)
 def _essence(source: str) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):

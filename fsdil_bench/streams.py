@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,12 @@ def load_stream(
     scenario_options: Mapping[str, Any] | None = None,
     transform: str = "",
     registry: Registry | None = None,
+    build: Callable[[ScenarioInfo, ScenarioRequest], Stream] | None = None,
 ) -> Stream:
     """The stream of a scenario such as `drawn-1shot` under a seed, as every method learns it.
 
-    `transform` replaces the scenario's own preset of `fsdil_bench.transforms`.
+    `transform` replaces the scenario's own preset of `fsdil_bench.transforms`. `build` stands in
+    for `build_stream`: whoever needs many seeds and shots of a data set looks through it once.
     """
     if SEALED in os.environ:
         raise PluginError(
@@ -61,7 +63,7 @@ def load_stream(
     )
     if transform:
         check_transform(transform)  # before a large data set is looked through
-    stream = arrange(_build(info, request), order, base)
+    stream = arrange((build or build_stream)(info, request), order, base)
     stream = replace(stream, transform=transform or stream.transform)
     check_stream(stream, identity.shots)
     return draw_shots(stream, identity.shots, seed, base_limit)
@@ -74,7 +76,8 @@ def scenario_settings(info: ScenarioInfo, given: Mapping[str, Any]) -> Any:
     return resolve(kind, given, owner=f"scenario {info.name}", see=see)
 
 
-def _build(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
+def build_stream(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
+    """What the scenario's plugin has: all domains, all images, no shots drawn yet."""
     build = load_factory(info.factory, f"scenario '{info.name}'")
     try:
         stream = build(request)

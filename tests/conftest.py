@@ -48,3 +48,12 @@ def toy_run(toy_registry, tmp_path):
         return fsdil_bench.run(method, scenario, registry=toy_registry, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def made():
+    """Records that were never run (benchmarks/made_records.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent.parent))
+        from benchmarks import made_records
+    return made_records

@@ -90,7 +90,6 @@ def test_a_package_is_built_installed_and_passes_its_tests(tmp_path, package):
     assert "passed" in result.stdout
 
 
-@pytest.mark.slow
 def test_a_third_partys_method_in_a_fresh_environment(tmp_path):
     """Project and example as wheels; only their dependencies are this environment's."""
     hello = shutil.copytree(EXAMPLES / "fsdil-hello", tmp_path / "fsdil-hello")

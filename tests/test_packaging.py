@@ -33,7 +33,10 @@ def test_wheel_holds_every_module_and_data_file(wheel):
     for data in ("drawn/classes.json", "tiny_clip/model.json", "tiny_clip/vocabulary.json",
                  "tiny_clip/weights.safetensors"):  # fmt: skip
         assert f"fsdil_scenarios/{data}" in names
-    assert "fsdil_bench/py.typed" in names
+    for data in ("py.typed", "record.schema.json", "paper/results.csv"):
+        assert f"fsdil_bench/{data}" in names
+    for asset in ("page.html", "page.css", "main.js"):
+        assert f"fsdil_bench/leaderboards/assets/{asset}" in names
     for kind in ("method", "scenario"):
         for file in ("README.md", "pyproject.toml"):
             assert f"fsdil_bench/scaffold/templates/{kind}_package/{file}" in names

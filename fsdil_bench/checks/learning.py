@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from .finding import CheckError
 from .knob_values import quantities, switches, values
-from .slice import Slice, Stage, as_array
+from .slice import TRAINING, Slice, Stage, as_array
 
 
 def learns(world: Slice) -> str:
@@ -118,13 +119,18 @@ def _effect(runs: _Runs, name: str) -> str | None:
 
 
 def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, int]]:
-    """Other settings, a value of the knob, and how many domains to look at: cheap ones first."""
+    """Other settings, a value of the knob, and how many domains to look at: cheap ones first, and
+    before all combinations those with what the knob's help speaks of."""
     config, full, all_domains = world.job.config, world.full, world.cut.domains
     own = values(config, full)[name]
-    for depth in (1, all_domains):
-        yield from (({}, value, depth) for value in own[:2])
     choices, sizes = switches(config, full), quantities(config, full)
     lengths = [(key, getattr(full, key)) for key in world.lowered]
+    yield from (({}, value, 1) for value in own[:2])
+    for others, few, depth in ((choices, own[:1], 1), (lengths, own[:3], all_domains)):
+        for key, setting in others:
+            if key != name and _hint(config, name, key, setting):
+                yield from (({key: setting}, value, depth) for value in few)
+    yield from (({}, value, all_domains) for value in own[:2])
     for others, few, depth in (
         (choices, own[:1], 1),
         (lengths, own[:3], all_domains),
@@ -136,6 +142,14 @@ def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, in
             if key != name:
                 besides = {key: setting} if key else {}
                 yield from ((besides, value, depth) for value in few)
+
+
+def _hint(config: Any, name: str, key: str, setting: Any) -> bool:
+    """Whether the help of a knob names another one, or a setting of it."""
+    [told] = [field.metadata.get("help", "") for field in fields(config) if field.name == name]
+    said = set(re.findall(r"[a-z]+", told.lower()))
+    about = {str(setting).lower(), key} if isinstance(setting, str) else {key}
+    return bool(said & about) or bool(said & TRAINING and key.rsplit("_", 1)[-1] in TRAINING)
 
 
 def _like_before_learning(world: Slice, learned: Stage) -> bool:

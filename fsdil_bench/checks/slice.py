@@ -31,8 +31,9 @@ from .watching import Sightings, WatchedDomain
 
 SCENARIO = "drawn-2shot"
 _SEED = 0
-# How knobs are called that say how long to train and how often to look.
-_LENGTHS = ("steps", "epochs", "iterations", "views")
+#: How knobs are called that say how long to train, and these with those for how often to look.
+TRAINING = {"steps", "epochs", "iterations"}
+_LENGTHS = TRAINING | {"views"}
 _SHORT = 2
 _SYNONYMS = 3  # per class: texts cost more than images in a world this small
 
@@ -72,6 +73,8 @@ class Trial:
 
     def __init__(self, world: Slice) -> None:
         self.seen = Sightings()
+        world.build()  # what importing a library changes is not the method's doing
+        world.changed.clear()
         self.method = world.build()
         self.stages: list[Stage] = []
         self.returned: list[Any] = []  # by learn

@@ -11,12 +11,18 @@ import click
 
 from .. import __version__
 from ..errors import FsdilError
+from .cache import cache
 from .check import check
+from .compare import compare, rank
 from .data import data
+from .leaderboard import leaderboard
 from .listing import listing
 from .new import new_method, new_scenario
-from .results import leaderboard, show
+from .paper import paper
+from .results import show
 from .run import run
+from .sweep import sweep
+from .verify import submit, verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -68,5 +74,8 @@ def cli(debug: bool) -> None:
     del debug  # read by main(), where errors are caught
 
 
-for command in (run, check, listing, data, show, leaderboard, new_method, new_scenario):
+for command in (
+    run, sweep, check, listing, data, cache, show, compare, rank, leaderboard, paper, verify,
+    submit, new_method, new_scenario,
+):  # fmt: skip
     cli.add_command(command)

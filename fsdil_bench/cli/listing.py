@@ -17,7 +17,7 @@ _MOST_SHOWN = 12  # items of a default
 
 @click.group(name="list", epilog="Example:  fsdil-bench list methods")
 def listing() -> None:
-    """List methods, scenarios, backbones or plugins."""
+    """List methods, scenarios, backbones, launchers or plugins."""
 
 
 @listing.command("methods", epilog="Example:  fsdil-bench list methods ncm")
@@ -91,6 +91,31 @@ def list_backbones(as_json: bool, plugins: Sequence[str]) -> None:
         for info in registry.backbones.values()
     ]
     _print_rows(rows, as_json)
+
+
+@listing.command("launchers", epilog="Example:  fsdil-bench list launchers local")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@plugin_option
+@debug_option
+def list_launchers(name: str | None, as_json: bool, plugins: Sequence[str]) -> None:
+    """List what can run a sweep, or show one launcher with its options."""
+    registry = open_registry(plugins)
+    infos = [registry.launcher(name)] if name else list(registry.launchers.values())
+    rows = [
+        {
+            "launcher": info.name,
+            "summary": info.summary,
+            "needs": f"fsdil-bench[{info.extra}]" if info.extra else "",
+            "plugin": registry.sources[f"launcher {info.name}"],
+        }
+        for info in infos
+    ]
+    _print_rows(rows, as_json)
+    if name and infos[0].options and not as_json:
+        from ..descriptors import load_factory
+
+        _print_knobs(load_factory(infos[0].options, f"launcher '{name}'"), "--launcher-set")
 
 
 @listing.command("plugins", epilog="Example:  fsdil-bench list plugins --plugin my_method.py")

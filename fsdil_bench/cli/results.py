@@ -1,8 +1,7 @@
-"""`fsdil-bench show` and `fsdil-bench leaderboard`: looking at finished runs."""
+"""`fsdil-bench show`: looking at a finished run."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +20,21 @@ if TYPE_CHECKING:
 @click.command(
     epilog="Examples:\n\n\b\n"
     "  fsdil-bench show runs/drawn-1shot/ncm/seed0-*\n"
-    "  fsdil-bench show runs/drawn-1shot/cvlc --plot embeddings --out map.png"
+    "  fsdil-bench show runs/drawn-1shot/cvlc --plot embeddings --out map.png\n"
+    "  fsdil-bench show runs/drawn-1shot --plot cost --out cost.svg"
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
-@click.option("--plot", type=click.Choice(["embeddings"]), help="Draw a figure instead.")
-@click.option("--out", type=click.Path(path_type=Path), help="File of the figure (.png, .svg).")
+@click.option(
+    "--plot",
+    type=click.Choice(["matrix", "curves", "embeddings", "cost"]),
+    help="Draw a figure instead; `cost` of several runs is accuracy against cost.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="File of the figure (.png, .svg or .pdf); by default a .png beside the record.",
+)
 @click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
 @plugin_option
 @debug_option
@@ -42,14 +50,10 @@ def show(
 
     RUN is a run's folder, or a folder below which there is exactly one run.
     """
-    record = _one_record(run)
     if plot:
-        from ..plots import plot_embeddings
-
-        assert record.folder is not None
-        file = out or record.folder / "embeddings.png"
-        click.echo(plot_embeddings(record, file, open_registry(plugins), data))
+        click.echo(_draw(plot, run, out, data, plugins))
         return
+    record = _one_record(run)
     if as_json:
         click.echo(record.to_json(), nl=False)
         return
@@ -66,32 +70,25 @@ def show(
         console().print(part)
 
 
-@click.command(epilog="Example:  fsdil-bench leaderboard runs --out leaderboards")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
-              help="Folder for the boards.")  # fmt: skip
-@click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
-@click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
-@debug_option
-def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool) -> None:
-    """Make Markdown and CSV boards from all complete runs below RUNS."""
-    from .. import leaderboard as boards
+def _draw(
+    plot: str, run: Path, out: Path | None, data: Path | None, plugins: Sequence[str]
+) -> Path:
+    """Draw the figure that was asked for, with no more imported than it needs."""
+    from ..plots.cost import plot_cost, plot_tradeoff
+    from ..plots.curves import plot_curves
+    from ..plots.matrix import plot_matrix
     from ..record import find_records
 
-    records = find_records(*runs)
-    if not records:
-        raise RequestError(
-            f"there is no complete run below {', '.join(str(r) for r in runs)}",
-            "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
-        )
-    if copy_records:
-        boards.copy_records(records, out)
-    files = boards.write_leaderboards(records, out)
-    if as_json:
-        click.echo(json.dumps([str(file) for file in files]))
-        return
-    for file in files:
-        click.echo(file)
+    if plot == "cost" and len(records := find_records(run)) > 1:
+        return plot_tradeoff(records, out or run / "cost.png")
+    record = _one_record(run)
+    assert record.folder is not None
+    file = out or record.folder / f"{plot}.png"
+    if plot == "embeddings":
+        from ..plots.embeddings import plot_embeddings
+
+        return plot_embeddings(record, file, open_registry(plugins), data)
+    return {"matrix": plot_matrix, "curves": plot_curves, "cost": plot_cost}[plot](record, file)
 
 
 def _one_record(path: Path) -> Record:

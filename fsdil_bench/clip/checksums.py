@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,15 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file's content, computed again only if its size or time has changed."""
     facts = path.stat()
     key = f"{path.resolve()}|{facts.st_size}|{facts.st_mtime_ns}"
-    store = ArrayStore(cache_folder() / "file-hashes.sqlite")
-    known = store.get([key]).get(key)
-    if known is None:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").digest()
-        known = np.frombuffer(digest, np.uint8)
-        store.put({key: known})
-    store.close()
-    return known.tobytes().hex()
+
+    def digest(parts: Iterable[list[str]]) -> Iterator[dict[str, np.ndarray]]:
+        for _ in parts:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").digest()
+            yield {key: np.frombuffer(found, np.uint8)}
+
+    with closing(ArrayStore(cache_folder() / "file-hashes.sqlite")) as store:
+        return store.fill([key], digest, 1)[key].tobytes().hex()
 
 
 def combined(*parts: Any) -> str:

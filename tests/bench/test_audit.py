@@ -12,7 +12,7 @@ import toy_plugin
 
 from fsdil_bench import Record, find_records, tables
 from fsdil_bench.audit import audit_state, worst
-from fsdil_bench.leaderboard import write_leaderboards
+from fsdil_bench.leaderboards import write_leaderboards
 
 IMAGES = [100, 10, 10]  # of 3 x 2 x 2 = 12 bytes, with features of 2 x 4 = 8 bytes
 
@@ -113,9 +113,9 @@ def test_boards_and_tables_show_it_only_where_it_is(hoard, toy_run, tmp_path):
     toy_run("toy-means")
     toy_run("toy-router")
     write_leaderboards(find_records(tmp_path / "runs"), tmp_path / "without")
-    page = next((tmp_path / "without").glob("toy*.md")).read_text()
+    page = next((tmp_path / "without").glob("toy-1shot*.md")).read_text()
     assert not any(mark in page for mark in "†‡")
-    assert "audit" not in next((tmp_path / "without").glob("toy*.csv")).read_text()
+    assert "audit" not in next((tmp_path / "without").glob("toy-1shot*.csv")).read_text()
 
     record = hoard()
     records = find_records(tmp_path / "runs")
@@ -126,10 +126,10 @@ def test_boards_and_tables_show_it_only_where_it_is(hoard, toy_run, tmp_path):
         for r in records
     ]
     write_leaderboards(small, tmp_path / "with")
-    table = pd.read_csv(next((tmp_path / "with").glob("toy*.csv")), keep_default_na=False)
+    table = pd.read_csv(next((tmp_path / "with").glob("toy-1shot*.csv")), keep_default_na=False)
     expected = {"toy-slow": "images", "toy-router": "features", "toy-means": ""}
     assert table.set_index("method")["audit"].to_dict() == expected
-    lines = next((tmp_path / "with").glob("toy*.md")).read_text().splitlines()
+    lines = next((tmp_path / "with").glob("toy-1shot*.md")).read_text().splitlines()
     marked = {line.split()[1]: line for line in lines if "†" in line or "‡" in line}
     assert "†" in marked["toy-slow"]
     assert "‡" in marked["toy-router"]
@@ -147,7 +147,7 @@ def test_boards_and_tables_show_it_only_where_it_is(hoard, toy_run, tmp_path):
 def test_old_records_have_neither_field(toy_run):
     record = toy_run()
     values = json.loads(record.to_json())
-    for name in ("served", "audit"):
+    for name in ("served", "audit", "content_sha256"):
         del values[name]
     (record.folder / "record.json").write_text(json.dumps(values))
     old = Record.load(record.folder)

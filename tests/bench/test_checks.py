@@ -232,6 +232,31 @@ class SeedsItself(toy_plugin.Means):
         self.sums += torch.from_numpy(np.random.rand(*self.sums.shape)).float()  # noqa: NPY002
 
 
+class ChangesThePath(toy_plugin.Means):
+    """At every building, or once, as the import of a library does."""
+
+    once = False
+
+    def __init__(self, context):
+        super().__init__(context)
+        if not (self.once and IMPORTED):
+            sys.path.append(f"nowhere-{len(sys.path)}")
+        IMPORTED.add("library")
+
+
+class ImportsALibrary(ChangesThePath):
+    once = True
+
+
+IMPORTED: set[str] = set()
+
+
+def test_what_an_import_changes_is_not_the_methods_doing(failed):
+    IMPORTED.clear()
+    assert not failed(ImportsALibrary, only=["side-effects"])
+    assert "sys.path" in failed(ChangesThePath, only=["side-effects"])["side-effects"].found
+
+
 class NeedsTwoShots(toy_plugin.Means):
     def learn(self, domain):
         counts = torch.bincount(domain.labels)

@@ -60,7 +60,7 @@ def test_run_show_leaderboard(call, tmp_path):
     code, out, err = call("leaderboard", "runs", "--out", "boards")
     assert code == 0, err
     assert (tmp_path / "boards" / "README.md").exists()
-    assert "toy-means" in next((tmp_path / "boards").glob("toy*.md")).read_text()
+    assert "toy-means" in next((tmp_path / "boards").glob("toy-1shot*.md")).read_text()
 
 
 def test_run_prints_matrix_and_scores(call):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 from fsdil_bench import find_records
 from fsdil_bench.errors import RecordError
-from fsdil_bench.leaderboard import copy_records, group_into_boards, write_leaderboards
+from fsdil_bench.leaderboards import copy_records, group_into_boards, write_leaderboards
 
 
 @pytest.fixture
@@ -44,6 +45,8 @@ def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
     assert table["AA*"].is_monotonic_decreasing
     page = next((tmp_path / "out").glob("toy-1shot*.md")).read_text()
     assert f"{row['AA*']:.2f} ± {row['AA* std']:.2f}" in page
+    assert f"{row['AA* low']:.2f} to {row['AA* high']:.2f}" in page
+    assert row["AA* low"] < row["AA*"] < row["AA* high"]
     assert "| AA* oracle" in page
     assert "FA* is forgetting alleviation" in page
 
@@ -86,6 +89,10 @@ def test_features_of_single_images_are_marked(runs, tmp_path):
     assert "§ keeps no images" in page
     table = pd.read_csv(next((tmp_path / "marked").glob("toy-1shot*.csv"))).set_index("method")
     assert table["keeps features"].to_dict() == {"toy-means": False, "toy-router": True}
+    texts = [next((tmp_path / n).glob("toy_*.tex")).read_text() for n in ("plain", "marked")]
+    assert [r"toy-router$^\S$ &" in text for text in texts] == [False, True]
+    [board] = json.loads((tmp_path / "marked" / "leaderboards.json").read_text())["boards"]
+    assert [row["label"] for row in board["rows"] if row.get("keeps_features")] == ["toy-router"]
 
 
 def test_copies_count_once(runs, tmp_path):
@@ -93,7 +100,9 @@ def test_copies_count_once(runs, tmp_path):
     write_leaderboards([*records, *records], tmp_path / "out")
     table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
     assert table.set_index("method").loc["toy-means", "seeds"] == 3
-    assert "| toy-clip | 2 | 4 |" in (tmp_path / "out" / "README.md").read_text()
+    index = (tmp_path / "out" / "README.md").read_text()
+    row = next(line for line in index.splitlines() if line.startswith("| [toy-1shot]"))
+    assert [cell.strip() for cell in row.split("|")][2:4] == ["2", "4"]
 
 
 def test_half_finished_runs_are_left_out(runs):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ import fsdil_bench
 from fsdil_bench import Record, find_records
 from fsdil_bench.errors import FsdilError, PluginError
 from fsdil_bench.folder import RunFolder
-from fsdil_bench.leaderboard import copy_records, write_leaderboards
+from fsdil_bench.leaderboards import copy_records, write_leaderboards
 from fsdil_bench.plugins import load_registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.sealed_wire import Channel
@@ -178,9 +179,9 @@ def test_a_process_that_is_killed_is_one_too_and_the_run_goes_on(run, monkeypatc
 
 
 def test_changed_code_is_noticed(run, registry, monkeypatch):
-    import fsdil_bench.runner
+    from fsdil_bench import runner
 
-    monkeypatch.setattr(fsdil_bench.runner, "code_version", lambda factory: "older")
+    monkeypatch.setattr(runner, "Loads", partial(runner.Loads, code=lambda factory: "older"))
     with pytest.raises(FsdilError, match="have changed"):
         run("toy-means")
 
@@ -249,18 +250,18 @@ def test_boards_mark_sealed_results_where_there_are_some(run, tmp_path):
     run("toy-router", sealed=False)
     records = find_records(tmp_path / "runs")
     write_leaderboards(records, tmp_path / "without")
-    assert "sealed" not in next((tmp_path / "without").glob("toy*.md")).read_text()
-    assert "sealed" not in next((tmp_path / "without").glob("toy*.csv")).read_text()
+    assert "sealed" not in next((tmp_path / "without").glob("toy-1shot*.md")).read_text()
+    assert "sealed" not in next((tmp_path / "without").glob("toy-1shot*.csv")).read_text()
 
     first = next(r for r in records if r.spec["method"] == "toy-means")
     sealed = dataclasses.replace(first, sealed=True, metrics=first.metrics | {"AA*": 1.0})
     for given in ([*records, sealed], [sealed, *records]):  # the sealed one counts, in any order
         write_leaderboards(given, tmp_path / "with")
-        table = pd.read_csv(next((tmp_path / "with").glob("toy*.csv"))).set_index("method")
+        table = pd.read_csv(next((tmp_path / "with").glob("toy-1shot*.csv"))).set_index("method")
         assert table["sealed"].to_dict() == {"toy-means": 1, "toy-router": 0}
         assert table.loc["toy-means", "seeds"] == 2
         assert table.loc["toy-means", "AA*"] < 60
-        page = next((tmp_path / "with").glob("toy*.md")).read_text()
+        page = next((tmp_path / "with").glob("toy-1shot*.md")).read_text()
         assert "| 1 of 2 " in page
         assert "shared the method's state alone" in page
 

@@ -13,7 +13,7 @@ import toy_plugin
 
 from fsdil_bench import Record, ScenarioInfo, find_records, tables
 from fsdil_bench.errors import DataError
-from fsdil_bench.leaderboard import write_leaderboards
+from fsdil_bench.leaderboards import write_leaderboards
 from fsdil_bench.scenario import arrange, check_stream
 from fsdil_bench.shots import draw_shots
 
@@ -206,21 +206,21 @@ def test_boards_get_a_column_for_them(both, tmp_path):
         both(seed=seed)
     both("toy-router")
     write_leaderboards(find_records(tmp_path / "plain"), tmp_path / "without")
-    page = next((tmp_path / "without").glob("toy*.md")).read_text()
+    page = next((tmp_path / "without").glob("toy-1shot*.md")).read_text()
     assert "unseen" not in page
-    assert "unseen" not in next((tmp_path / "without").glob("toy*.csv")).read_text()
+    assert "unseen" not in next((tmp_path / "without").glob("toy-1shot*.csv")).read_text()
 
     records = find_records(tmp_path / "unseen")
     # One method's records are those of the stream without.
     mixed = [r if r.spec["method"] == "toy-means" else replace(r, unseen=None) for r in records]
     write_leaderboards(mixed, tmp_path / "with")
-    table = pd.read_csv(next((tmp_path / "with").glob("toy*.csv"))).set_index("method")
+    table = pd.read_csv(next((tmp_path / "with").glob("toy-1shot*.csv"))).set_index("method")
     own = [r for r in records if r.spec["method"] == "toy-means"]
     means = [np.mean(r.unseen["matrix"][-1]) for r in own]
     assert table.loc["toy-means", "unseen"] == pytest.approx(np.mean(means))
     assert table.loc["toy-means", "unseen std"] == pytest.approx(np.std(means))
     assert pd.isna(table.loc["toy-router", "unseen"])
-    page = next((tmp_path / "with").glob("toy*.md")).read_text()
+    page = next((tmp_path / "with").glob("toy-1shot*.md")).read_text()
     assert f"{np.mean(means):.2f} ± {np.std(means):.2f}" in page
 
 

@@ -1,57 +1,60 @@
-"""Figures of a run. They need matplotlib (extra `plots`), which is imported only here.
-
-`embeddings` is a map of the test images in two dimensions, as the frozen backbone sees them and as
-the method sees them at the end, coloured once by class and once by domain: by UMAP where it is
-installed, by principal components otherwise.
+"""A map of the test images in two dimensions, as the frozen backbone sees them and as the method
+sees them at the end, coloured once by class and once by domain: by UMAP where it is installed, by
+principal components otherwise.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import RecordError, RequestError
-from .folder import RunFolder
-from .plugins import Registry
-from .progress import Progress
-from .record import Record
-from .runner import Job, prepare
-from .seeds import numpy_generator
+from ..errors import RecordError
+from ..folder import RunFolder
+from ..plugins import Registry
+from ..progress import Progress
+from ..record import Record
+from ..runner import Job, prepare
+from ..seeds import numpy_generator
+from .style import (
+    MARKERS,
+    PALETTE,
+    check_ending,
+    in_style,
+    new_figure,
+    run_name,
+    save,
+    set_headline,
+)
 
 if TYPE_CHECKING:
     import torch
 
-# Distinguishable with any kind of colour vision (Okabe and Ito, 2008).
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-MARKERS = "osD^vP*X"
 MOST_POINTS = 1500
 
 
+@in_style
 def plot_embeddings(
     record: Record, file: Path, registry: Registry, data: str | Path | None = None
 ) -> Path:
     """Draw the map of a finished run into `file` (PNG, SVG or PDF by its ending)."""
-    pyplot = _pyplot()
+    check_ending(file)
     job = _job_of(record, registry, data)
     before, after, labels, domains = _embeddings(job, record)
     panels = [("frozen backbone", _flatten(before))]
     if after is not None:
         panels.append((f"{record.spec['method']}, at the end", _flatten(after)))
 
-    figure, axes = pyplot.subplots(
-        len(panels), 2, figsize=(11, 5.2 * len(panels)), squeeze=False, layout="constrained"
-    )
+    figure, axes = new_figure(11, 5.2 * len(panels), len(panels), 2)
     for (title, points), (by_class, by_domain) in zip(panels, axes, strict=True):
         _scatter(by_class, points, labels, job.stream.class_names, f"{title}: by class")
         names = [domain.name for domain in job.stream.domains]
         _scatter(by_domain, points, domains, names, f"{title}: by domain")
-    figure.suptitle(f"{record.spec['method']} on {record.spec['scenario']}, test images")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=130)
-    pyplot.close(figure)
-    return file
+    means = "UMAP" if find_spec("umap") else "principal components"
+    set_headline(figure, f"{run_name(record)}: test images in two dimensions, by {means}")
+    return save(figure, file)
 
 
 def _job_of(record: Record, registry: Registry, data: str | Path | None) -> Job:
@@ -83,7 +86,7 @@ def _embeddings(
     """Embeddings before and after (None if the method has none), classes and domains."""
     import torch
 
-    from .views import Batch
+    from ..views import Batch
 
     assert record.folder is not None
     last = len(job.stream.domains) - 1
@@ -142,23 +145,9 @@ def _scatter(axes: Any, points: np.ndarray, groups: np.ndarray, names: Any, titl
             "marker": MARKERS[i // len(PALETTE) % len(MARKERS)],
         }
         axes.scatter(*points[members].T, s=9, alpha=0.7, linewidths=0, label=name, **style)
-    axes.set_title(title, fontsize=10)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set_title(title)
+    axes.set_axis_off()  # the directions have no meaning
     axes.legend(
         fontsize=7, ncols=1 + len(names) // 16, loc="center left", bbox_to_anchor=(1.0, 0.5),
         frameon=False, markerscale=1.6,
     )  # fmt: skip
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise RequestError(
-            "figures need matplotlib", "Install it: pip install 'fsdil-bench[plots]'"
-        ) from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot

@@ -1,0 +1,128 @@
+"""`fsdil-bench compare` and `fsdil-bench rank`: which method is better, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import RequestError, unknown
+from ..metrics import METRICS
+from .common import console, debug_option
+
+if TYPE_CHECKING:
+    from ..record import Record
+
+metric_option = click.option(
+    "--metric", type=click.Choice(METRICS), default="AA*", show_default=True,
+    help="The score to go by.",
+)  # fmt: skip
+plot_option = click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE",
+    help="Also draw a figure (.png, .svg or .pdf).",
+)  # fmt: skip
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench compare cvlc slda --scenario drawn-1shot\n"
+    "  fsdil-bench compare cvlc cvlc-lora leaderboards/records --scenario drawn-4shot\n"
+    "  fsdil-bench compare runs/drawn-1shot/cvlc other/drawn-1shot/cvlc --plot difference.png"
+)
+@click.argument("a")
+@click.argument("b")
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--scenario", help="Look at runs of this scenario only, e.g. drawn-1shot.")
+@metric_option
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@plot_option
+@debug_option
+def compare(
+    a: str,
+    b: str,
+    runs: Sequence[Path],
+    scenario: str | None,
+    metric: str,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """Compare two methods on the same test images and seeds.
+
+    A and B are methods with runs below RUNS (default: runs), or folders of runs of one method each.
+    Prints A minus B with a confidence interval over test images and seeds, where the difference
+    comes from, and what it costs.
+    """
+    from ..compare import full_comparison
+
+    ours, theirs = (_runs_of(name, runs, scenario) for name in (a, b))
+    found = full_comparison(ours, theirs, metric)
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=1))
+    else:
+        from .compare_tables import comparison
+
+        console().print(comparison(found))
+    if plot:
+        from ..plots.comparison import plot_comparison
+
+        click.echo(plot_comparison(found, ours, theirs, plot), err=as_json)
+
+
+@click.command(epilog="Example:  fsdil-bench rank runs --plot ranks.svg")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@metric_option
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@plot_option
+@debug_option
+def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None) -> None:
+    """Rank methods over all boards of RUNS: average rank and critical difference.
+
+    A board is a scenario with its shots and backbone. Only methods that every board has are ranked.
+    """
+    from ..compare import boards_of
+    from ..record import find_records
+    from ..statistics import average_ranks
+    from .compare_tables import ranking
+
+    found = average_ranks(boards_of(find_records(*runs)), metric)
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=1))
+    else:
+        console().print(ranking(found, metric))
+    if plot:
+        from ..plots.comparison import plot_ranks
+
+        click.echo(plot_ranks(found, plot, metric), err=as_json)
+
+
+def _runs_of(name: str, runs: Sequence[Path], scenario: str | None) -> list[Record]:
+    """The runs of a method, or below a folder, that belong together."""
+    from ..record import find_records
+
+    if not runs and Path("runs").is_dir():
+        runs = [Path("runs")]
+    known = find_records(*runs)
+    records = [record for record in known if record.spec["method"] == name]
+    if not records and Path(name).is_dir():
+        records = find_records(name)
+        if not records:
+            raise RequestError(f"there is no complete run below {name}", "Give a folder of runs.")
+    if not records:
+        where = ", ".join(map(str, runs)) or "here"
+        methods = sorted({record.spec["method"] for record in known})
+        if not methods:
+            raise RequestError(f"there are no runs {where}", "Name the folder that holds them.")
+        raise unknown("method or folder", name, methods, f"fsdil-bench leaderboard {where}")
+    if scenario:
+        records = [record for record in records if record.spec["scenario"] == scenario]
+        if not records:
+            raise RequestError(f"{name} has no run of {scenario}", "Run it first.")
+    for what, option in (("scenario", "Choose one with --scenario."), ("method", "Name one.")):
+        found = sorted({record.spec[what] for record in records})
+        if len(found) > 1:
+            raise RequestError(f"{name} has runs of several {what}s: {', '.join(found)}", option)
+    return records

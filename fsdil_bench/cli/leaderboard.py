@@ -1,0 +1,53 @@
+"""`fsdil-bench leaderboard`: boards from finished runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ..errors import RequestError
+from .common import debug_option
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench leaderboard runs --out leaderboards\n"
+    "  fsdil-bench leaderboard runs ~/runs-of-others --out leaderboards --copy-records"
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
+              help="Folder for the boards.")  # fmt: skip
+@click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
+@click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
+@debug_option
+def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool) -> None:
+    """Make boards from all complete runs below RUNS.
+
+    Written are Markdown pages (README.md is their index), CSV, JSON and LaTeX files, and
+    index.html: one page to sort, filter and compare in, which needs no other file. Runs that were
+    begun and have no result are shown as incomplete or failed.
+    """
+    from .. import leaderboards
+    from ..leaderboards.unfinished import find_unfinished
+    from ..record import find_records
+
+    records, unfinished = find_records(*runs), find_unfinished(*runs)
+    if not records:
+        begun = f" ({len(unfinished)} begun)" if unfinished else ""
+        raise RequestError(
+            f"there is no complete run below {', '.join(str(r) for r in runs)}{begun}",
+            "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
+        )
+    if not as_json:
+        click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
+    if copy_records:
+        leaderboards.copy_records(records, out)
+    files = leaderboards.write_leaderboards(records, out, unfinished)
+    if as_json:
+        click.echo(json.dumps([str(file) for file in files]))
+        return
+    for file in files:
+        click.echo(file)

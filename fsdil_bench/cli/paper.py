@@ -1,0 +1,174 @@
+"""`fsdil-bench paper`: what the CVLC paper reports, with measured numbers beside it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import RequestError, unknown
+from ..metrics import METRICS
+from .common import console, debug_option, open_registry, plugin_option
+
+if TYPE_CHECKING:
+    from ..paper.beside import Beside
+    from ..paper.results import Table
+
+
+@click.command(
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench paper --table core50 --metric 'AA*'\n"
+    "  fsdil-bench paper runs --dataset domainnet\n"
+    "\n"
+    "A number is reproduced if the 95 % confidence interval of the difference holds zero; what\n"
+    "differs in the setting is not comparable (docs/paper.md)."
+)
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--table", "table_name", help="cddb-hard, core50, domainnet, ablations or five-shot.")
+@click.option("--dataset", help="cddb-hard, core50 or domainnet.")
+@click.option("--metric", type=click.Choice(METRICS), help="Only this score.")
+@click.option("--all", "everything", is_flag=True, help="With RUNS: also list what was not run.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--markdown", is_flag=True, help="Print as Markdown.")
+@plugin_option
+@debug_option
+def paper(
+    runs: Sequence[Path],
+    table_name: str | None,
+    dataset: str | None,
+    metric: str | None,
+    everything: bool,
+    as_json: bool,
+    markdown: bool,
+    plugins: Sequence[str],
+) -> None:
+    """Print the CVLC paper's tables, with what was measured in RUNS beside them."""
+    chosen = _choose(table_name, dataset, metric)
+    if runs:
+        _print_beside(runs, chosen, everything, as_json, markdown, plugins)
+        return
+    if as_json:
+        click.echo(json.dumps([asdict(cell) for table in chosen for cell in table.cells], indent=1))
+        return
+    from ..paper import CITATION
+
+    click.echo(f"{CITATION}. Percent, mean ± standard deviation over seeds, as reported\n")
+    for table in chosen:
+        _show(*_grid(table), f"{table.title} (--table {table.name})", markdown)
+
+
+def _choose(name: str | None, dataset: str | None, metric: str | None) -> list[Table]:
+    """The tables with the cells that were asked for."""
+    from ..paper import Table, tables
+
+    everything = tables()
+    for kind, wanted, known in (
+        ("table", name, {table.name for table in everything}),
+        ("data set", dataset, {cell.dataset for table in everything for cell in table.cells}),
+    ):
+        if wanted is not None and wanted not in known:
+            error = unknown(kind, wanted, known, "fsdil-bench paper")
+            raise RequestError(error.message, f"The paper has: {', '.join(sorted(known))}.")
+    wanted_cells = [
+        Table(
+            table.name,
+            table.title,
+            tuple(
+                cell
+                for cell in table.cells
+                if dataset in (None, cell.dataset) and metric in (None, cell.metric)
+            ),
+        )
+        for table in everything
+        if name in (None, table.name)
+    ]
+    found = [table for table in wanted_cells if table.cells]
+    if not found:
+        raise RequestError(
+            "the paper has no such numbers", "AA* and FA* are in all tables but five-shot."
+        )
+    return found
+
+
+def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Methods down, data sets, shots and scores across."""
+    several = len({cell.dataset for cell in table.cells}) > 1
+    columns: dict[str, None] = {}
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for cell in table.cells:
+        start = f"{cell.dataset} " if several else ""
+        column = f"{start}{cell.shots}-shot {cell.metric}"
+        columns[column] = None
+        rows.setdefault((cell.label, cell.method, cell.backbone), {})[column] = str(cell)
+    body = [[*key, *(cells.get(column, "") for column in columns)] for key, cells in rows.items()]
+    return ["in the paper", "here", "backbone", *columns], body
+
+
+def _print_beside(
+    runs: Sequence[Path],
+    chosen: Sequence[Table],
+    everything: bool,
+    as_json: bool,
+    markdown: bool,
+    plugins: Sequence[str],
+) -> None:
+    from ..paper.beside import beside, in_paper
+    from ..record import find_records
+
+    records = find_records(*runs)
+    cells = {cell for table in chosen for cell in table.cells}
+    found = [each for each in beside(records, open_registry(plugins)) if each.reported in cells]
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in found], indent=1))
+        return
+    shown = [each for each in found if everything or each.seeds]
+    if shown:
+        _show(_COLUMNS, [_line(each) for each in shown], "", markdown)
+    counts = Counter(str(each.verdict.case) for each in found)
+    click.echo("; ".join(f"{count} {case}" for case, count in sorted(counts.items())))
+    others = sum(not in_paper(record) for record in records)
+    if others:
+        click.echo(f"{others} of {len(records)} runs are on data sets that the paper does not use")
+
+
+_COLUMNS = [
+    "table", "data set", "shots", "method", "score", "reported", "measured", "seeds", "difference",
+    "verdict",
+]  # fmt: skip
+
+
+def _line(each: Beside) -> list[str]:
+    cell, answer = each.reported, each.verdict
+    measured = "–" if each.mean is None else f"{each.mean:.2f}"
+    if each.low is not None and each.high is not None:
+        measured += f" [{each.low:.2f}, {each.high:.2f}]"
+    difference = "–" if answer.difference is None else f"{answer.difference:+.2f}"
+    place = [cell.table, cell.dataset, str(cell.shots), cell.method, cell.metric]
+    return [*place, str(cell), measured, str(each.seeds), difference, str(answer)]
+
+
+def _plain(each: Beside) -> dict[str, Any]:
+    measured = {"mean": each.mean, "low": each.low, "high": each.high, "seeds": each.seeds}
+    return {
+        "reported": asdict(each.reported),
+        "measured": measured,
+        "verdict": asdict(each.verdict),
+    }
+
+
+def _show(columns: list[str], rows: list[list[str]], title: str, markdown: bool) -> None:
+    if not markdown:
+        from ..tables import table as terminal_table
+
+        console().print(terminal_table(columns, rows, title))
+        return
+    from tabulate import tabulate
+
+    if title:
+        click.echo(f"### {title}\n")
+    click.echo(tabulate(rows, columns, tablefmt="pipe", disable_numparse=True) + "\n")

@@ -1,0 +1,167 @@
+"""`fsdil-bench sweep`: many runs, in parallel, that survive crashes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .common import debug_option, open_registry, plugin_option
+
+if TYPE_CHECKING:
+    from ..plugins import Registry
+    from ..sweeps.estimate import Costs
+    from ..sweeps.plan import Plan
+    from ..sweeps.session import Summary
+    from ..sweeps.wishes import Selection, Sweep
+
+
+@click.command(
+    epilog="Examples:\n\n"
+    "\b\n"
+    "  fsdil-bench sweep --methods ncm,slda --scenarios drawn-1shot --seeds 0-2\n"
+    "  fsdil-bench sweep -m 'cvlc*' -s drawn --shots 1,2,4,8 --jobs 2 --dry-run\n"
+    "  fsdil-bench sweep sweeps/drawn.toml --jobs 2\n"
+    "\n"
+    "The same command again runs what is missing or has failed. With a FILE, --methods,\n"
+    "--scenarios, --shots and --seeds choose among its cells. Exit codes: 0 all complete, 1 some\n"
+    "are not, 130 interrupted."
+)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--methods", "-m", default="", help="Comma-separated; patterns such as 'cvlc*'.")
+@click.option("--scenarios", "-s", default="", help="Ids, or data sets if --shots is given.")
+@click.option("--shots", default="", help="For instance 1,2,4,8.")
+@click.option("--seeds", default="", help="0,1,2 or 0-2.  [default: 0]")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE",
+    help="An option of every method; METHOD.KEY=VALUE for one.",
+)  # fmt: skip
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Runs at a time.  [default: 1]")
+@click.option(
+    "--threads", type=click.IntRange(1),
+    help="Threads of each run.  [default: the cores, divided by --jobs]",
+)  # fmt: skip
+@click.option("--launcher", help="See `fsdil-bench list launchers`.  [default: local]")
+@click.option(
+    "--launcher-set", "launcher_settings", multiple=True, metavar="KEY=VALUE",
+    help="A launcher's option.",
+)  # fmt: skip
+@click.option(
+    "--retries", type=click.IntRange(0), help="Further tries after a crash.  [default: 1]"
+)
+@click.option("--time-limit", metavar="TIME", help="Of each run: seconds, or 90m, 2h.")
+@click.option(
+    "--reuse-base", is_flag=True, default=None,
+    help="Train the base domain once for all numbers of shots.",
+)  # fmt: skip
+@click.option("--out", help="Folder for run records.  [default: runs]")
+@click.option(
+    "--costs-from", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Estimate costs from the records below this folder, too; may be given several times.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the cells, their state and cost; run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@plugin_option
+@debug_option
+def sweep(
+    file: Path | None,
+    methods: str,
+    scenarios: str,
+    shots: str,
+    seeds: str,
+    settings: Sequence[str],
+    launcher_settings: Sequence[str],
+    costs_from: Sequence[Path],
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+    plugins: Sequence[str],
+    **given: Any,
+) -> None:
+    """Run all cells of a table of methods, scenarios, shots and seeds.
+
+    FILE is a TOML file (docs/sweeps.md). Without one, --methods and --scenarios say what to run.
+    """
+    from dataclasses import replace
+
+    from ..config import parse_assignments
+    from ..sweeps.sweep_file import plugin_files, read_sweep
+
+    registry = open_registry([*plugins, *(plugin_files(file) if file else ())])
+    chosen = {name: value for name, value in given.items() if value is not None}
+    asked = read_sweep(
+        file, registry, _selection(methods, scenarios, shots, seeds, settings), chosen
+    )
+    options = {**asked.launcher_options, **parse_assignments(launcher_settings)}
+    asked = replace(asked, launcher_options=options)
+    _check_launcher(asked, registry)
+
+    from ..sweeps.estimate import Costs, forecast
+    from ..sweeps.plan import make_plan
+    from .sweep_report import show_plan, show_summary
+
+    plan = make_plan(asked, registry)
+    out = Path(asked.settings.out)
+    costs = Costs.of_records([out, *costs_from])
+    if dry_run:
+        show_plan(plan, forecast(plan, costs), asked.settings.jobs or 1, as_json)
+        return
+    summary = _run(asked, plan, costs, registry, quiet)
+    if as_json:
+        click.echo(json.dumps(summary.to_dict(), indent=1))
+    else:
+        show_summary(summary)
+    sys.exit(summary.exit_code)
+
+
+def _selection(
+    methods: str, scenarios: str, shots: str, seeds: str, settings: Sequence[str]
+) -> Selection:
+    from ..sweeps.values import number_list
+    from ..sweeps.wishes import Selection
+
+    return Selection(
+        tuple(name.strip() for name in methods.split(",") if name.strip()),
+        tuple(name.strip() for name in scenarios.split(",") if name.strip()),
+        tuple(number_list("--shots", shots)) if shots else (),
+        tuple(number_list("--seeds", seeds)) if seeds else (),
+        tuple(settings),
+    )
+
+
+def _check_launcher(sweep: Sweep, registry: Registry) -> None:
+    from ..sweeps.session import launcher_options
+
+    launcher_options(registry.launcher(sweep.settings.launcher), sweep.launcher_options)
+
+
+def _run(
+    sweep: Sweep,
+    plan: Plan,
+    costs: Costs,
+    registry: Registry,
+    quiet: bool,
+) -> Summary:
+    from rich.console import Console
+
+    from ..sweeps.session import run_sweep
+    from ..sweeps.watching import Lines, Live, Silent
+    from .sweep_report import notes
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    if quiet:
+        return run_sweep(sweep, plan, registry, Silent())
+    for note in notes(plan):
+        say(note)
+    terminal = Console(stderr=True)
+    if not terminal.is_terminal:
+        return run_sweep(sweep, plan, registry, Lines(len(plan.cells), say))
+    with Live(len(plan.cells), terminal, costs, sweep.settings.jobs or 1) as live:
+        return run_sweep(sweep, plan, registry, live)

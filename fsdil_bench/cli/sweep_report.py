@@ -1,0 +1,106 @@
+"""What `fsdil-bench sweep` prints: the table of a dry run, notes, and the summary at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from ..sweeps.estimate import Forecast, say_seconds
+from ..sweeps.plan import Plan
+from ..sweeps.scheduler import counts
+from ..sweeps.session import Summary
+from ..sweeps.states import RunState, state_of
+from ..tables import table
+from .common import console
+
+
+def show_plan(plan: Plan, rows: Sequence[Forecast], jobs: int, as_json: bool) -> None:
+    """The cells of a sweep, how far they are, and what they will cost."""
+    if as_json:
+        left_out = {
+            "blocked": [{"cell": str(wish), "reason": why} for wish, why in plan.blocked],
+            "planned": [str(wish) for wish in plan.planned],
+        }
+        click.echo(json.dumps({"cells": [row.to_dict() for row in rows]} | left_out, indent=1))
+        return
+    if rows:
+        lines = [
+            [row.cell.method, row.cell.scenario, row.cell.seed,
+             _say_state(row.state, row.cell.domains), say_seconds(row.seconds) if row.open else ""]
+            for row in rows
+        ]  # fmt: skip
+        console().print(table(["method", "scenario", "seed", "state", "cost"], lines))
+        click.echo(_total(rows, jobs))
+    else:
+        click.echo("There is nothing that can be run here.")
+    for note in notes(plan):
+        click.echo(note)
+
+
+def _total(rows: Sequence[Forecast], jobs: int) -> str:
+    names = [row.state.name for row in rows]
+    parts = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
+    costs = [row.seconds for row in rows if row.open]
+    known = [cost for cost in costs if cost is not None]
+    left = f"{say_seconds(sum(known) / jobs)}, {jobs} at a time" if known else "unknown"
+    if not costs:
+        left = "nothing"
+    unknown = len(costs) - len(known)
+    rest = f", and {unknown} runs of unknown cost" if known and unknown else ""
+    return f"{len(rows)} runs: {parts}. Left: {left}{rest}."
+
+
+def notes(plan: Plan) -> list[str]:
+    """What is asked for and cannot be run, and where earlier runs were made otherwise."""
+    lines = []
+    methods = [wish.method for wish in plan.planned]
+    if methods:
+        named = ", ".join(f"{name} ({methods.count(name)})" for name in dict.fromkeys(methods))
+        lines.append(f"planned, but provided by no plugin yet (cells): {named}")
+    reasons = [why for _, why in plan.blocked]
+    for why in dict.fromkeys(reasons):
+        lines.append(f"{reasons.count(why)} cells cannot be run here: {why}")
+    return lines + _thread_notes(plan)
+
+
+def _thread_notes(plan: Plan) -> list[str]:
+    """Sums on other numbers of threads differ in their last bits: a user should know."""
+    records = [(cell, state_of(cell.folder).record) for cell in plan.cells]
+    pairs = [
+        (record.provenance["threads"], cell.resources.cpus)
+        for cell, record in records
+        if record and record.provenance.get("threads") not in (None, cell.resources.cpus)
+    ]
+    return [
+        f"{pairs.count((had, gives))} complete runs were made with {had} threads, this sweep gives "
+        f"{gives}: sums may differ in their last bits (--threads {had} makes them alike)"
+        for had, gives in dict.fromkeys(pairs)
+    ]
+
+
+def _say_state(state: RunState, domains: int) -> str:
+    if state.name == "half-done":
+        return f"half-done ({state.domains} of {domains} domains)"
+    if state.name == "failed":
+        return f"failed before: {state.why}"
+    return f"{state.name}: {state.why}" if state.why else state.name
+
+
+def show_summary(summary: Summary) -> None:
+    """What is complete, what failed and why, and what to do next."""
+    for status in summary.board:
+        if status.name in ("failed", "other version"):
+            click.secho(f"{status.cell}: {status.name}", fg="red", nl=False)
+            click.echo(f": {status.reason}")
+            if status.remedy:
+                click.echo(f"  {status.remedy}")
+            if status.log is not None and status.log.exists():
+                click.echo(f"  log: {status.log}")
+    parts = ", ".join(f"{number} {name}" for name, number in counts(summary.board).items())
+    click.echo(f"{parts or 'nothing to run'} in {say_seconds(summary.seconds)}")
+    if summary.interrupted:
+        click.echo("interrupted; the same command goes on where it stopped")
+    elif summary.exit_code:
+        click.echo("the same command tries again what is not complete")

@@ -1,0 +1,51 @@
+"""What a record need not tell: where on a machine things lie, and whose machine it is."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import re
+from collections.abc import Iterator
+from typing import Any
+
+# An absolute path, or one from the home folder; the fraction in "ViT-B/16" is none.
+_PATH = re.compile(r"""(?<![\w.~/\\-])(?:~|/|[A-Za-z]:[\\/])[^\s'",;+]*""")
+_ANYBODY = {"admin", "docker", "localhost", "root", "runner", "ubuntu", "user", "vscode"}
+
+
+def without_folders(text: str) -> str:
+    """`text` with every absolute path cut down to its last part."""
+    return _PATH.sub(lambda match: re.split(r"[/\\]", match[0].rstrip("/\\"))[-1], text)
+
+
+def without_paths(value: Any) -> Any:
+    """A JSON structure with every absolute path in its texts, keys too, cut to its last part."""
+    if isinstance(value, str):
+        return without_folders(value)
+    if isinstance(value, dict):
+        return {without_folders(key): without_paths(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [without_paths(each) for each in value]
+    return value
+
+
+def names_in(value: Any, place: str = "") -> Iterator[str]:
+    """Places in a JSON structure that name this machine or its user, with what they say."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from names_in(each, f"{place}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for i, each in enumerate(value):
+            yield from names_in(each, f"{place}[{i}]")
+    elif isinstance(value, str):
+        for name in _own_names():
+            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", value):
+                yield f"{place} names '{name}'"
+
+
+def _own_names() -> set[str]:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name
+        user = ""
+    return {name for name in (user, platform.node()) if len(name) > 2 and name not in _ANYBODY}

@@ -1,0 +1,179 @@
+"""The process of one run in a sweep: `python -m fsdil_bench.sweeps.worker REQUEST.json`.
+
+It carries out the request, says about once a second how far it is, and leaves its outcome as a file
+that is there as a whole or not at all. SIGTERM and SIGINT stop it between two steps: what the run
+has finished is kept. Exit codes: 0 complete, 1 failed, 2 failed and no further try will help, 75
+another process has the run, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
+from ..folder import RunFolder, write_atomically
+from ..progress import PlainProgress
+from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
+
+_FLAGS = {"config": "--set", "scenario_options": "--scenario-set"}
+_EVERY = 1.0  # seconds between two notes of progress
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out the request in the given file."""
+    parser = argparse.ArgumentParser(prog="fsdil_bench.sweeps.worker", description=__doc__)
+    parser.add_argument("request", type=Path, help="file written by the scheduler of a sweep")
+    parser.add_argument(
+        "--tied", action="store_true", help="end when standard input is closed by its other side"
+    )
+    options = parser.parse_args(arguments)
+    if options.tied:
+        threading.Thread(target=end_with, args=(0,), daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _interrupt)
+    return work(Task.from_json(options.request.read_text(encoding="utf-8")))
+
+
+def work(task: Task) -> int:
+    """Carry out a task and leave its outcome; gives the exit code."""
+    began = time.monotonic()
+    outcome: dict[str, Any]
+    try:
+        _run(task)
+        code, outcome = COMPLETE, {"status": "complete"}
+    except KeyboardInterrupt:
+        code, outcome = INTERRUPTED, {"status": "interrupted", "reason": "interrupted"}
+    except Exception as error:
+        traceback.print_exc()
+        code, outcome = _failure(error)
+    outcome |= {"exit_code": code, "seconds": round(time.monotonic() - began, 3)}
+    with suppress(OSError):  # a full disk: the exit code still tells
+        write_atomically(task.outcome_file, json.dumps(outcome, indent=1) + "\n")
+    return code
+
+
+def _run(task: Task) -> None:
+    if RunFolder(task.folder).held():  # known before torch is imported; `run` sees to it anyway
+        raise HeldError(f"another process is at work on {task.folder}")
+
+    import torch
+
+    from ..runner import run
+
+    torch.set_num_threads(task.resources.cpus)
+    sys.argv = as_command(task.request)  # what the record shows as the command of this run
+    record = run(**task.request, progress=_FileProgress(task))
+    if record.folder is None or record.folder.resolve() != task.folder.resolve():
+        raise RequestError(
+            f"the run was {record.folder}, but {task.folder} where the sweep was planned",
+            "Use the same version of fsdil-bench, of the plugins and of the data on all machines.",
+        )
+
+
+def as_command(request: Mapping[str, Any]) -> list[str]:
+    """The `fsdil-bench run` that asks for the same."""
+    words = ["fsdil-bench", "run", "--method", request["method"], "--scenario", request["scenario"]]
+    words += ["--seed", str(request["seed"])]
+    for name, value in request.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name in _FLAGS:
+            words += [
+                word for item in value.items() for word in (_FLAGS[name], "=".join(map(str, item)))
+            ]
+        elif name == "plugins":
+            words += [word for file in value for word in ("--plugin", file)]
+        elif value is True:
+            words.append(flag)
+        elif name not in ("method", "scenario", "seed", "out", "fresh"):
+            words += [flag, ",".join(value) if isinstance(value, list) else str(value)]
+    return words
+
+
+def _failure(error: Exception) -> tuple[int, dict[str, Any]]:
+    code = _code(error)
+    name = type(error).__name__
+    said = FsdilError(f"{name}: {error}") if not isinstance(error, FsdilError) else error
+    return code, {
+        "status": "elsewhere" if code == ELSEWHERE else "failed",
+        "error": name,
+        "reason": said.message,
+        "remedy": said.remedy,
+        "retry": code == FAILED,
+    }
+
+
+def _code(error: Exception) -> int:
+    """Whether another try may help: it may where the surroundings were at fault."""
+    if isinstance(error, HeldError):
+        return ELSEWHERE
+    if isinstance(error, RequestError | DataError | RecordError):
+        return HOPELESS
+    return FAILED
+
+
+class _FileProgress(PlainProgress):
+    """Lines for the log, and a small file that says how far the run is."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(sys.stdout)
+        self._task = task
+        self._phases: list[list[Any]] = []  # name, units done, units in all
+        self._next = 0.0
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        """Note what is being done."""
+        entry: list[Any] = [name, 0, total]
+        self._phases.append(entry)
+        self._note()
+        try:
+            with super().phase(name, total):
+                yield
+        finally:
+            self._phases.remove(entry)
+
+    def advance(self, amount: int = 1) -> None:
+        """Note how much of it is done."""
+        if self._phases:
+            self._phases[-1][1] += amount
+        self._note()
+
+    def _note(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _EVERY
+        name, done, total = self._phases[-1] if self._phases else ("", 0, None)
+        note = {"phase": name, "done": done, "total": total, "pid": os.getpid()}
+        draft = self._task.progress_file.with_suffix(".tmp")
+        with suppress(OSError):
+            draft.write_text(json.dumps(note), encoding="utf-8")
+            draft.replace(self._task.progress_file)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def end_with(pipe: int) -> None:
+    """Wait until the other end of a pipe is closed, even by a kill; then kill this process, and
+    what it has started."""
+    while os.read(pipe, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The documentation site is built without a warning, is complete, and works without a network."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import doc_blocks as docs
+import pytest
+from hook_examples import HOOKS, example_of
+
+ROOT = docs.ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as `make docs` does."""
+    place = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)]
+    result = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return place
+
+
+def test_make_docs_builds_it_strictly():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "python -m mkdocs build --strict\n" in makefile
+
+
+def test_every_page_is_on_the_site(site):
+    pages = {page.removeprefix("docs/") for page in docs.PAGES if page.startswith("docs/")}
+    built = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+    assert {page.replace(".md", ".html") for page in pages} <= built
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    lost = [page for page in pages if not re.search(rf": {re.escape(page)}$", navigation, re.M)]
+    assert not lost, "put them into `nav` in mkdocs.yml"
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    """Links lead out, but no script, style, font or picture comes from another server."""
+    outside = r"""["'(\s](?:https?:)?//"""
+    for page in site.rglob("*.html"):
+        for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page.read_text("utf-8")):
+            assert not re.search(rf"(?:src|href)={outside}", tag), f"{page.name}: {tag}"
+    for style in site.rglob("*.css"):
+        assert not re.findall(rf"(?:url\(|@import\s){outside}?https?:", style.read_text("utf-8"))
+
+
+def test_the_boards_are_on_the_site(site):
+    index = text_of(site / "leaderboards" / "boards.html")
+    assert "drawn-1shot" in index
+    boards = [path.stem for path in (ROOT / "leaderboards").glob("drawn*.md")]
+    assert boards
+    for board in boards:
+        assert "cvlc" in text_of(site / "leaderboards" / f"{board}.html")
+
+
+def test_all_checks_are_listed(site):
+    from fsdil_bench.checks import CHECKS
+
+    page = text_of(site / "checking.html")
+    for name, check in CHECKS.items():
+        assert f"{name} {check.__doc__.splitlines()[0]}" in page
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("hooks.html", ["MethodInfo", "exemplar_free", "ScenarioInfo", "BackboneInfo", "pattern"]),
+        ("api.html", ["Method", "RouterMethod", "Context", "TrainDomain", "Batch", "state_dict",
+                      "predict_in_domain", "generator", "batches", "drop_last", "features"]),
+    ],
+)  # fmt: skip
+def test_the_reference_is_made_from_the_code(site, page, names):
+    text = text_of(site / page)
+    assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_the_reference_shows_every_hook_with_its_example(site, name):
+    shown = re.sub(r"\s+", "", text_of(site / "hooks.html"))
+    assert re.sub(r"\s+", "", example_of(name)) in shown
+
+
+def text_of(page: Path) -> str:
+    """What a page says, without markup, blanks made one."""
+    body = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
