@@ -129,11 +129,9 @@ class TipAdapter(Method):
         chosen = self._chosen(domain)
         if not config.views or self._as_means(domain):
             return domain.features()[chosen][:, None], labels[chosen]
-        encode = self.context.backbone.encode_image
+        encode, parts = self.context.backbone.encode_image, chosen.split(256)
         views = [
-            torch.cat(
-                [encode(domain.take(part.tolist(), draw=draw).images) for part in chosen.split(128)]
-            )
+            torch.cat([encode(domain.take(part.tolist(), draw=draw).images) for part in parts])
             for draw in range(config.views)
         ]
         return torch.stack(views, 1), labels[chosen]
