@@ -26,6 +26,8 @@ class MethodInfo:
     """A method that can be run: `factory` is a subclass of `Method`.
 
     `overrides` are config values that turn one class into another method (an ablation).
+    `exemplar_free=False` is for methods that use images of earlier domains, `keeps_features` for
+    those whose state can hold the frozen feature of a single image. Boards mark both.
     """
 
     name: str
@@ -34,6 +36,7 @@ class MethodInfo:
     paper: str = ""
     needs_text: bool = False
     exemplar_free: bool = True
+    keeps_features: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
 

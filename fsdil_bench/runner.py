@@ -355,6 +355,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
             "summary": job.info.summary,
             "paper": job.info.paper,
             "exemplar_free": job.info.exemplar_free,
+            "keeps_features": job.info.keeps_features,
             "code": job.code,
             "weights": job.backbone.weights_hash,
         }

@@ -11,6 +11,8 @@ from typing import Any
 
 from fsdil_bench import MethodInfo, hookimpl
 
+from .imagenet_templates import IMAGENET_TEMPLATES
+
 CVLC = MethodInfo(
     "cvlc",
     "continual vision-language consolidation: adapted towers, calibrated prototypes, a router",
@@ -53,6 +55,95 @@ AVALANCHE = [
             "Chaudhry et al., 2019",
         ),
     ]
+]
+
+# What else is said to work without old images: prompts, weights that are held in place, a cache.
+BASELINES = [
+    MethodInfo(
+        "zero-shot-80",
+        "CLIP's text classifier with the 80 templates of its ImageNet evaluation",
+        "fsdil_methods.zero_shot:ZeroShot",
+        paper="Radford et al., 2021",
+        needs_text=True,
+        overrides={"templates": IMAGENET_TEMPLATES},
+    ),
+    MethodInfo(
+        "tip-adapter",
+        "CLIP's text classifier and a cache of training features",
+        "fsdil_methods.tip_adapter:TipAdapter",
+        paper="Zhang et al., 2022",
+        needs_text=True,
+        keeps_features=True,
+    ),
+    MethodInfo(
+        "tip-adapter-f",
+        "CLIP's text classifier and a cache of features, fine-tuned in their domain",
+        "fsdil_methods.tip_adapter:TipAdapter",
+        paper="Zhang et al., 2022",
+        needs_text=True,
+        keeps_features=True,
+        overrides={"finetune": True},
+    ),
+    MethodInfo(
+        "coop",
+        "learned context before the class names, trained on one domain after another",
+        "fsdil_methods.coop:CoOp",
+        paper="Zhou et al., 2022",
+        needs_text=True,
+    ),
+    MethodInfo(
+        "coop-domains",
+        "learned context before the class names for every domain, and a router",
+        "fsdil_methods.coop:CoOpDomains",
+        paper="Zhou et al., 2022",
+        needs_text=True,
+        keeps_features=True,
+    ),
+    MethodInfo(
+        "s-prompts",
+        "image and text prompts for every domain, and a router",
+        "fsdil_methods.s_prompts:SPrompts",
+        paper="Wang et al., 2022",
+        needs_text=True,
+        keeps_features=True,
+    ),
+    MethodInfo(
+        "cp-prompt",
+        "S-Prompts with a common prompt that is handed on and prefixes in the blocks",
+        "fsdil_methods.cp_prompt:CPPrompt",
+        paper="Feng et al., 2024",
+        needs_text=True,
+        keeps_features=True,
+    ),
+    MethodInfo(
+        "lwf",
+        "learning without forgetting: the previous model teaches on the new images",
+        "fsdil_methods.lwf:LwF",
+        paper="Li and Hoiem, 2016",
+        needs_text=True,
+    ),
+    MethodInfo(
+        "ewc",
+        "elastic weight consolidation with the Fisher information of single images",
+        "fsdil_methods.ewc:EWC",
+        paper="Kirkpatrick et al., 2017",
+        needs_text=True,
+    ),
+    MethodInfo(
+        "wise-ft",
+        "fine-tuned weights averaged with CLIP's own",
+        "fsdil_methods.wise_ft:WiseFT",
+        paper="Wortsman et al., 2022",
+        needs_text=True,
+    ),
+    MethodInfo(
+        "wise-ft-streaming",
+        "weights averaged, after every domain, with those before it",
+        "fsdil_methods.wise_ft:WiseFT",
+        paper="Wortsman et al., 2022",
+        needs_text=True,
+        overrides={"mode": "streaming"},
+    ),
 ]
 
 
@@ -130,5 +221,6 @@ def fsdil_methods() -> list[MethodInfo]:
             needs_text=True,
             exemplar_free=False,
         ),
+        *BASELINES,
         *AVALANCHE,
     ]

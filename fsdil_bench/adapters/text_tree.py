@@ -75,8 +75,14 @@ def attend(
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 
-def text_tree(tokens: Tensor) -> TextTree:
-    """The tree of tokenised texts (B, n), which end at their highest id."""
+def text_tree(tokens: Tensor, *, context: int = 0) -> TextTree:
+    """The tree of tokenised texts (B, n), which end at their highest id.
+
+    It can leave room for so many `context` vectors behind the start token, which all texts share.
+    """
+    if context:
+        room = tokens.new_zeros(len(tokens), context)
+        tokens = torch.cat([tokens[:, :1], room, tokens[:, 1:]], 1)
     children: dict[tuple[int, int], int] = {}
     ids: list[int] = []
     positions: list[int] = []

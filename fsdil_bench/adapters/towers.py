@@ -100,15 +100,20 @@ def encode_tree(
     tree: TextTree,
     adapters: Sequence[BlockAdapter] = (),
     *,
+    context: Tensor | None = None,
     checkpoint: bool = False,
 ) -> Tensor:
     """Embeddings of many texts, in the order in which `text_tree` got them.
 
     The same as those of `encode_text`, in much less time where texts are of different lengths or
-    have beginnings in common. Adapters must be the same for all texts.
+    have beginnings in common. Adapters must be the same for all texts, and so must the `context`
+    (M, w), for which the tree has to have room. It then is encoded once for all texts.
     """
     text = _text_tower(model)
     x = text.token_embedding(tree.tokens)
+    if context is not None:
+        # The first text was laid out first: start token, context, words.
+        x = torch.cat([x[:1], context.to(x.dtype), x[1 + len(context) :]])
     x = (x + text.positional_embedding[tree.positions].to(x.dtype))[None]
     x = run_blocks(tower_blocks(text), x, adapters, tree=tree, checkpoint=checkpoint).tokens[0]
     return _project(text.ln_final(x[tree.ends]), text.text_projection)

@@ -34,7 +34,8 @@ def growth(world: Slice) -> str:
             )
     few, many = (_base_bytes(world, images) for images in (world.cut.base, 2 * world.cut.base))
     more = world.cut.base * world.cut.classes
-    if world.job.info.exemplar_free and many - few >= more:
+    info = world.job.info
+    if info.exemplar_free and not info.keeps_features and many - few >= more:
         raise CheckError(
             f"{more} more images in the base domain make the state {many - few:,} bytes larger",
             remedy,
@@ -45,38 +46,46 @@ def growth(world: Slice) -> str:
             f"memory grows with every prediction: {_listed(held)} bytes",
             "Keep nothing while predicting.",
         )
-    return f"{_listed(sizes)} bytes after each domain, however many images"
+    ending = "" if info.keeps_features else ", however many images"
+    return f"{_listed(sizes)} bytes after each domain{ending}"
 
 
 def exemplars(world: Slice) -> str:
-    """The state holds no image, view or feature of a training image."""
-    if not world.job.info.exemplar_free:
+    """The state holds no image, view or feature of a training image.
+
+    Features are allowed where they are declared (keeps_features).
+    """
+    info = world.job.info
+    if not info.exemplar_free:
         return _KEEPS
     trial = world.watched
-    gallery = Gallery(trial.seen.images, trial.seen.features)
+    gallery = Gallery(trial.seen.images, [] if info.keeps_features else trial.seen.features)
     for t, stage in enumerate(trial.stages):
         for name, value in stage.state.items():
             found = gallery.found_in(value)
             if found:
                 raise CheckError(
                     f"after domain {t + 1}, '{name}' of the state holds {found}",
-                    "Keep statistics (means, covariances, weights), or declare "
-                    "exemplar_free=False in its MethodInfo; boards then label it so.",
+                    "Keep statistics (means, covariances, weights), or declare in its MethodInfo "
+                    "exemplar_free=False, or keeps_features=True; boards then label it so.",
                 )
-    return f"none of {len(gallery)} images, views and features served is in the state"
+    what = "images and views" if info.keeps_features else "images, views and features"
+    return f"none of {len(gallery)} {what} served is in the state"
 
 
 def leaks(world: Slice) -> str:
     """No served image outlives its domain: on self, in a class, a module or a closure."""
-    if not world.job.info.exemplar_free:
+    info = world.job.info
+    if not info.exemplar_free:
         return _KEEPS
     trial = world.watched
     gc.collect()
     remedy = "Drop images and features when learn returns; they may not be used again."
     tests = world.tests(world.cut.domains - 1)
+    features = [] if info.keeps_features else trial.seen.features
     gallery = Gallery(
         [*trial.seen.images, *([tests.images] if "images" in trial.method.inputs else [])],
-        [*trial.seen.features, *([tests.features] if "features" in trial.method.inputs else [])],
+        [*features, *([tests.features] if "features" in trial.method.inputs else [])],
     )
     for where, array in reachable(trial.method):
         found = gallery.found_in(array)

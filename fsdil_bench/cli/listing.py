@@ -8,8 +8,11 @@ from typing import Any
 
 import click
 
+from ..descriptors import MethodInfo
 from ..plugins import Registry
 from .common import console, debug_option, open_registry, plugin_option
+
+_MOST_SHOWN = 12  # items of a default
 
 
 @click.group(name="list", epilog="Example:  fsdil-bench list methods")
@@ -33,7 +36,7 @@ def list_methods(name: str | None, as_json: bool, plugins: Sequence[str]) -> Non
             "method": info.name,
             "summary": info.summary,
             "text tower": "needed" if info.needs_text else "",
-            "old images": "" if info.exemplar_free else "keeps",
+            "old images": _kept(info),
             "paper": info.paper,
             "plugin": registry.sources[f"method {info.name}"],
         }
@@ -136,6 +139,13 @@ def list_plugins(as_json: bool, plugins: Sequence[str]) -> None:
     _print_rows(rows, as_json)
 
 
+def _kept(info: MethodInfo) -> str:
+    """What of earlier domains a method can hold on to."""
+    if not info.exemplar_free:
+        return "keeps"
+    return "features" if info.keeps_features else ""
+
+
 def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=1))
@@ -171,9 +181,17 @@ def _print_knobs(config: type, flag: str, overrides: Any = None) -> None:
     from ..tables import table
 
     rows = [
-        [k.name, k.type, (overrides or {}).get(k.name, k.default), k.help] for k in knobs(config)
+        [k.name, k.type, _shown((overrides or {}).get(k.name, k.default)), k.help]
+        for k in knobs(config)
     ]
     if rows:
         console().print(table([f"option ({flag} option=value)", "takes", "default", "what"], rows))
     else:
         click.echo("It has no options.")
+
+
+def _shown(value: Any) -> Any:
+    """A default as it is, if it is not too long to be read in a table."""
+    if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
+        return f"{value[0]!r} and {len(value) - 1} more (see --json)"
+    return value

@@ -36,6 +36,8 @@ def latex(sheet: Sheet, rows: Mapping[int, Sequence[Row]]) -> str:
         "% Percent, mean and population standard deviation over seeds; higher is better.",
         "% Bold: best mean; underlined: second; dagger: keeps old images, not ranked.",
     ]
+    if any(row.keeps_features for members in rows.values() for row in members):
+        head.append("% Section sign: the state can hold the feature of a single training image.")
     return "\n".join([*head, *("\n" + _tabular(rows, pair) for pair in PAIRS)]) + "\n"
 
 
@@ -59,6 +61,7 @@ def _tabular(rows: Mapping[int, Sequence[Row]], pair: Sequence[str]) -> str:
     for label, found in by_label(rows).items():
         cells = [_cell(found.get(k), metric, ranks[k, metric]) for k in shots for metric in pair]
         mark = "$^\\dagger$" if ceiling(found.values()) else ""
+        mark += "$^\\S$" if any(row.keeps_features for row in found.values()) else ""
         lines.append(rf"{escape(label)}{mark} & {' & '.join(cells)} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 

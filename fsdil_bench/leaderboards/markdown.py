@@ -28,6 +28,9 @@ _SEALED_NOTE = (
     " method's state alone."
 )
 _CEILING_NOTE = "\\* keeps old images: a ceiling, not a competitor."
+_FEATURES_NOTE = (
+    "§ keeps no images, but its state can hold the frozen feature of a single training image."
+)
 _PERCENT_NOTE = (
     "Percent, mean ± population standard deviation over seeds; higher is better throughout"
     " (FA* is forgetting alleviation)."
@@ -99,7 +102,7 @@ def sheet_page(
         heads = [f"{metric} {shots}-shot" for shots in rows for metric in pair]
         table = [
             [
-                _label(label, ceiling(own.values())),
+                _label(label, list(own.values())),
                 *(_scored(own.get(shots), metric) for shots in rows for metric in pair),
             ]
             for label, own in found.items()
@@ -122,7 +125,7 @@ def sheet_page(
 
 def board_page(sheet: Sheet, board: Board, rows: Sequence[Row]) -> str:
     """Everything about one board: scores, intervals, seeds, cost."""
-    columns: dict[str, list[Any]] = {"method": [_label(r.label, ceiling([r])) for r in rows]}
+    columns: dict[str, list[Any]] = {"method": [_label(r.label, [r]) for r in rows]}
     for metric in METRICS:
         columns[metric] = [_scored(row, metric) for row in rows]
     columns["AA* 95 %"] = [interval(row.standings.get("AA*")) for row in rows]
@@ -210,8 +213,9 @@ def _about(sheet: Sheet) -> str:
     return text
 
 
-def _label(label: str, keeps_images: bool) -> str:
-    return escape(label) + (" \\*" if keeps_images else "")
+def _label(label: str, rows: Sequence[Row]) -> str:
+    features = any(row.keeps_features for row in rows)
+    return escape(label) + (" \\*" if ceiling(rows) else "") + (" §" if features else "")
 
 
 def _scored(row: Row | None, metric: str) -> str:
@@ -248,6 +252,8 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         lines += ["", _ONE_SEED_NOTE]
     if any(ceiling([row]) for row in rows):
         lines += ["", _CEILING_NOTE]
+    if any(row.keeps_features for row in rows):
+        lines += ["", _FEATURES_NOTE]
     return lines
 
 

@@ -85,6 +85,7 @@ def _row(label: str, own: Mapping[int, Row], pool: _Pool) -> dict[str, Any]:
         "summary": about.get("summary", ""),
         "paper": about.get("paper", ""),
         "free": all(row.exemplar_free for row in own.values()),
+        **({"features": True} if any(row.keeps_features for row in own.values()) else {}),
         "config": pool.add(_config(own)),
         "code": pool.add(about.get("code", {})),
         "cells": {str(shots): _cell(row, pool) for shots, row in own.items()},

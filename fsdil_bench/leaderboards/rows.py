@@ -66,6 +66,11 @@ class Row:
         return all(record.method["exemplar_free"] for record in self.records)
 
     @property
+    def keeps_features(self) -> bool:
+        """Whether the state can hold the feature of a single image; older records do not say."""
+        return any(record.method.get("keeps_features", False) for record in self.records)
+
+    @property
     def sealed(self) -> int:
         """How many of its runs were sealed."""
         return sum(record.sealed for record in self.records)

@@ -75,6 +75,8 @@ def _line(row: Row, board: Board, rows: Sequence[Row]) -> dict[str, Any]:
         line["sealed"] = row.sealed
     if any(each.audit for each in rows):
         line["audit"] = row.audit
+    if any(each.keeps_features for each in rows):
+        line["keeps features"] = row.keeps_features if row.records else None
     for metric in METRICS:
         standing = row.standings.get(metric)
         line[f"{metric} low"] = standing and standing.low
@@ -121,6 +123,7 @@ def _row(row: Row) -> dict[str, Any]:
             "config": first.spec["config"],
             "code": first.method["code"],
             "exemplar_free": row.exemplar_free,
+            **({"keeps_features": True} if row.keeps_features else {}),
             "sealed": row.sealed,
             "audit": row.audit,
             "oracle": _value(row.oracle),

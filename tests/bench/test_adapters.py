@@ -431,6 +431,21 @@ def test_a_tree_gives_what_single_texts_give(tower_slots, model, tokens):
     assert close(encode_tree(model, tree, tower_slots), torch.cat(single))
 
 
+def test_a_tree_with_context(tower_slots, model, tokens):
+    """The context stands behind the start of every text, and is laid out once."""
+    context = noise(3, WIDTH, seed=4).requires_grad_()
+    tree = text_tree(tokens, context=3)
+    assert len(tree.tokens) == len(text_tree(tokens).tokens) + 3
+    grads = []
+    for out in (
+        encode_tree(model, tree, tower_slots, context=context),
+        encode_text(model, tokens, tower_slots, context=context),
+    ):
+        grads.append((out, torch.autograd.grad(out.sin().sum(), context)[0]))
+    assert close(grads[0][0], grads[1][0])
+    assert close(grads[0][1], grads[1][1], 1e-4)
+
+
 @pytest.fixture(params=["none", "all", "folded"])
 def tower_slots(request, model):
     slots = [replace(adapter, tokens=None) for adapter in all_slots()]

@@ -142,6 +142,37 @@ def test_a_method_that_declares_it_may_keep_images(failed):
     assert not failed(InAClosure, only=["leaks", "exemplars"], exemplar_free=False)
 
 
+class HoardsFeatures(toy_plugin.Means):
+    """Every feature of every domain, in its state."""
+
+    kept = torch.zeros(0, 16)
+
+    def learn(self, domain):
+        super().learn(domain)
+        self.kept = torch.cat([self.kept, domain.features()])
+
+    def state_dict(self):
+        return super().state_dict() | {"kept": self.kept}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.kept = state["kept"]
+
+
+class HoardsImages(HoardsFeatures):
+    def learn(self, domain):
+        toy_plugin.Means.learn(self, domain)
+        self.kept = domain.images()
+
+
+def test_a_method_that_declares_it_may_keep_features(failed):
+    memory = ["growth", "exemplars", "leaks"]
+    assert set(failed(HoardsFeatures, only=memory)) == set(memory)
+    assert not failed(HoardsFeatures, only=memory, keeps_features=True)
+    found = failed(HoardsImages, only=["exemplars", "leaks"], keeps_features=True)
+    assert set(found) == {"exemplars", "leaks"}, "images are another matter"
+
+
 class KeepsFeatures(toy_plugin.Means):
     kept = torch.zeros(1)
 

@@ -77,6 +77,21 @@ def test_listing_one_method_shows_its_options(call):
     assert "text_mix" in out
 
 
+def test_listing_shows_what_can_be_read(call):
+    """A default of eighty sentences is cut short; JSON has all of it."""
+    _, out, _ = call("list", "methods", "zero-shot-80")
+    assert "79 more" in out
+    _, out, _ = call("list", "methods", "zero-shot-80", "--json")
+    assert len(json.loads(out)["options"]["templates"]["default"]) == 80
+
+
+def test_listing_says_what_is_kept(call):
+    _, out, _ = call("list", "methods", "--json")
+    kept = {row["method"]: row["old images"] for row in json.loads(out)}
+    names = ("ncm", "joint", "tip-adapter")
+    assert [kept[name] for name in names] == ["", "keeps", "features"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [

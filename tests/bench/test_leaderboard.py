@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -67,6 +68,31 @@ def test_code_versions_and_configs_get_their_own_rows(runs, tmp_path):
     table = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv")))
     assert sorted(table["seeds"]) == [1, 3]
     assert all(name.startswith("toy-means [") for name in table["method"])
+
+
+def test_features_of_single_images_are_marked(runs, tmp_path):
+    records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
+    marked = [
+        dataclasses.replace(r, method=r.method | {"keeps_features": True})
+        if r.spec["method"] == "toy-router"
+        else r
+        for r in records
+    ]
+    for name, members in (("plain", records), ("marked", marked)):
+        write_leaderboards(members, tmp_path / name)
+    plain, page = (
+        next((tmp_path / name).glob("toy-1shot*.md")).read_text() for name in ("plain", "marked")
+    )
+    assert "§" not in plain
+    assert "| toy-router § " in page
+    assert "| toy-means " in page
+    assert "§ keeps no images" in page
+    table = pd.read_csv(next((tmp_path / "marked").glob("toy-1shot*.csv"))).set_index("method")
+    assert table["keeps features"].to_dict() == {"toy-means": False, "toy-router": True}
+    texts = [next((tmp_path / n).glob("toy_*.tex")).read_text() for n in ("plain", "marked")]
+    assert [r"toy-router$^\S$ &" in text for text in texts] == [False, True]
+    [board] = json.loads((tmp_path / "marked" / "leaderboards.json").read_text())["boards"]
+    assert [row["label"] for row in board["rows"] if row.get("keeps_features")] == ["toy-router"]
 
 
 def test_copies_count_once(runs, tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_clip import ClipWorld
 from tiny_world import World
 
 
@@ -20,3 +21,8 @@ def _one_thread() -> Iterator[None]:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
+
+
+@pytest.fixture
+def clip_world(tmp_path: Path) -> ClipWorld:
+    return ClipWorld(tmp_path)

@@ -11,11 +11,14 @@ from fsdil_bench.checks import MethodCheck, method_checks
 
 # Narrower where the full width says nothing more and costs seconds.
 NARROW: dict[str, dict[str, Any]] = {"ranpac": {"size": 200}}
+# The same class under other options, or several times the work.
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
+SLOW |= {"tip-adapter-f", "wise-ft-streaming"}
+MANY_KNOBS = {"cvlc", "s-prompts", "cp-prompt", "ewc"}
 
 
 def _is_slow(method: str, check: str) -> bool:
-    return method in SLOW or (method, check) == ("cvlc", "knobs")
+    return method in SLOW or (check == "knobs" and method in MANY_KNOBS)
 
 
 def _checks() -> list[Any]:

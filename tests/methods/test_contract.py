@@ -19,6 +19,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "finetune": _TOWER,
     "base-only": _TOWER,
     "joint": _TOWER,
+    "tip-adapter": {"views": 2},
+    "tip-adapter-f": {"views": 2, "steps": 5},
+    "lwf": _TOWER,
+    "ewc": _TOWER,
+    "wise-ft": _TOWER,
+    "wise-ft-streaming": _TOWER,
     "avalanche-naive": _TOWER,
     "avalanche-ewc": _TOWER,
     "avalanche-lwf": _TOWER,
@@ -26,9 +32,14 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
-INFOS = {name: info for name, info in ALL.items() if not name.startswith("cvlc")}
-STATELESS = {"zero-shot"}
+# So do prompts, with test_coop.py and test_domain_prompts.py.
+ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt"}
+INFOS = {
+    name: info for name, info in ALL.items() if not name.startswith("cvlc") and name not in ADAPTED
+}
+STATELESS = {"zero-shot", "zero-shot-80"}
 KEEP_IMAGES = {"joint", "avalanche-replay"}
+KEEP_FEATURES = {"tip-adapter", "tip-adapter-f", "coop-domains", "s-prompts", "cp-prompt"}
 
 
 def build(world: World, info: MethodInfo) -> Any:
@@ -40,10 +51,13 @@ def test_names() -> None:
     assert list(ALL) == [
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
         "cvlc-single-template", "cvlc-no-text", "zero-shot", "ncm", "ncm-text", "slda", "ranpac",
-        "linear-probe", "finetune", "base-only", "joint", "avalanche-naive", "avalanche-ewc",
-        "avalanche-lwf", "avalanche-replay",
+        "linear-probe", "finetune", "base-only", "joint",
+        "zero-shot-80", "tip-adapter", "tip-adapter-f", "coop", "coop-domains", "s-prompts",
+        "cp-prompt", "lwf", "ewc", "wise-ft", "wise-ft-streaming",
+        "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip
     assert {name for name, info in ALL.items() if not info.exemplar_free} == KEEP_IMAGES
+    assert {name for name, info in ALL.items() if info.keeps_features} == KEEP_FEATURES
 
 
 @pytest.mark.parametrize("name", INFOS)
@@ -101,7 +115,9 @@ def test_the_shared_model_stays_as_it_was(world: World, name: str) -> None:
     assert same(before, dict(world.backbone.model.state_dict()))
 
 
-@pytest.mark.parametrize("name", [name for name in INFOS if INFOS[name].exemplar_free])
+@pytest.mark.parametrize(
+    "name", [n for n in INFOS if INFOS[n].exemplar_free and not INFOS[n].keeps_features]
+)
 def test_the_state_holds_statistics_not_samples(world: World, name: str) -> None:
     """Its size must not depend on how many images a domain has."""
     sizes = []

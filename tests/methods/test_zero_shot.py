@@ -3,7 +3,9 @@ from __future__ import annotations
 from statistics import fmean
 
 import numpy as np
+import open_clip
 import pytest
+from fsdil_methods.imagenet_templates import IMAGENET_TEMPLATES
 from fsdil_methods.zero_shot import ZeroShot
 from tiny_world import CLASSES, TESTS, World
 
@@ -57,3 +59,9 @@ def test_nothing_is_forgotten(world: World) -> None:
 def test_useless_templates_are_refused(world: World, templates: tuple[str, ...]) -> None:
     with pytest.raises(RequestError):
         world.method(ZeroShot, templates=templates)
+
+
+def test_the_80_templates_are_the_published_ones() -> None:
+    published = [template("{}") for template in open_clip.OPENAI_IMAGENET_TEMPLATES]
+    assert len(IMAGENET_TEMPLATES) == len(published) == 80
+    assert set(IMAGENET_TEMPLATES) == set(published)

@@ -72,6 +72,7 @@ function boardTable(sheet, view, rows, shots, columns, again) {
     el("th", { scope: "row", class: "method" },
       el("button", { type: "button", "aria-haspopup": "dialog", title: row.summary, onclick: () => openDetails(sheet, row, shots[0]) }, row.label),
       !row.free && el("span", { class: "tag", title: "a ceiling, not a competitor" }, "keeps images"),
+      row.features && el("span", { class: "tag", title: "its state can hold the frozen feature of a single training image" }, "keeps features"),
       shots.some((k) => row.cells[k] && sealedCell(row.cells[k])) && el("span", { class: "tag" }, "sealed")),
     shots.map((k) => columns.map((column, i) => scoreCell(row.cells[k] || VOID, column, !i)))));
   return el("table", { class: shots.length * columns.length > 5 ? "board full" : "board" },

@@ -1,0 +1,61 @@
+"""S-Prompts: prompts of its own for every domain, in both towers.
+
+Paper: Wang, Huang and Hong, S-Prompts Learning with Pre-trained Transformers: An Occam's Razor for
+Domain Incremental Learning, 2022; this is its S-liPrompts for CLIP. Domain t trains L tokens P_t
+beside the image tokens, from the first block on,
+
+    z_t(x) = n( image([class token, P_t, patches]) ),
+
+put in before the first layer norm, and M context vectors in front of the class names (see
+`text_prompts.py`); how both are trained and chosen is said in `domain_prompts.py`.
+
+Different from the original: a few-shot domain trains for a number of steps and has at most as many
+centres as images, one learning rate and one weight decay serve all domains, and images are
+normalised as CLIP wants them. With few images the centres are (nearly) features of single images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fsdil_bench import knob
+from fsdil_bench.adapters import BlockAdapter, tower_shape
+
+from .domain_prompts import DomainPromptConfig, DomainPrompts, uniform_tokens
+from .prompt_training import Prompts
+
+
+@dataclass(frozen=True)
+class Config(DomainPromptConfig):
+    """Knobs of s-prompts."""
+
+    prompt_length: int = knob(10, "prompt tokens in the image tower", minimum=0)
+
+
+class SPrompts(DomainPrompts):
+    """Independent image and text prompts, and a router."""
+
+    Config = Config
+    #: The published epochs; shorter on the embedded world.
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "cddb-hard": {"base_epochs": 20},
+        "core50": {"base_epochs": 20},
+        "domainnet": {"base_epochs": 30},
+        "drawn": {"base_epochs": 3, "batch_size": 64, "steps": 50},
+    }
+
+    def new_image_prompts(self, t: int) -> Prompts:
+        """Tokens before the first layer norm."""
+        length, width = self.context.config.prompt_length, tower_shape(self.visual).width
+        if not length:
+            return {}
+        tokens = uniform_tokens(length, width, self.context.generator("image", t))
+        return {"image": tokens.to(self.context.device)}
+
+    def image_adapters(self, prompts: Prompts) -> list[BlockAdapter]:
+        """Tokens from the first block on."""
+        plain = [BlockAdapter()] * tower_shape(self.visual).blocks
+        if "image" not in prompts:
+            return plain
+        return [BlockAdapter(tokens=self.visual.ln_pre(prompts["image"])), *plain[1:]]
