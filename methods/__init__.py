@@ -33,28 +33,6 @@ ABLATIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("cvlc-no-text", "CVLC without its text side, for image towers alone", {"text": False}),
 ]
 
-# Strategies of Avalanche, which is not installed unless asked for.
-AVALANCHE = [
-    MethodInfo(
-        f"avalanche-{name}",
-        f"{summary} (extra: avalanche)",
-        f"fsdil_methods.avalanche:{factory}",
-        paper=paper,
-        exemplar_free=name != "replay",
-    )
-    for name, summary, factory, paper in [
-        ("naive", "fine-tuning of tower and head by Avalanche", "NaiveMethod", ""),
-        ("ewc", "elastic weight consolidation", "EWCMethod", "Kirkpatrick et al., 2017"),
-        ("lwf", "learning without forgetting", "LwFMethod", "Li and Hoiem, 2016"),
-        (
-            "replay",
-            "replay of images it keeps",
-            "ReplayMethod",
-            "Chaudhry et al., 2019",
-        ),
-    ]
-]
-
 # Methods that train additions to the image tower; with head=text they also use class names.
 PROMPTED = [
     MethodInfo(
@@ -81,6 +59,28 @@ PROMPTED = [
         "fsdil_methods.inflora:InfLoRA",
         paper="Liang and Li, 2024",
     ),
+]
+
+# Strategies of Avalanche, which is not installed unless asked for.
+AVALANCHE = [
+    MethodInfo(
+        f"avalanche-{name}",
+        f"{summary} (extra: avalanche)",
+        f"fsdil_methods.avalanche:{factory}",
+        paper=paper,
+        exemplar_free=name != "replay",
+    )
+    for name, summary, factory, paper in [
+        ("naive", "fine-tuning of tower and head by Avalanche", "NaiveMethod", ""),
+        ("ewc", "elastic weight consolidation", "EWCMethod", "Kirkpatrick et al., 2017"),
+        ("lwf", "learning without forgetting", "LwFMethod", "Li and Hoiem, 2016"),
+        (
+            "replay",
+            "replay of images it keeps",
+            "ReplayMethod",
+            "Chaudhry et al., 2019",
+        ),
+    ]
 ]
 
 
@@ -138,6 +138,7 @@ def fsdil_methods() -> list[MethodInfo]:
             "fsdil_methods.linear_probe:LinearProbe",
             paper="Radford et al., 2021",
         ),
+        *PROMPTED,
         MethodInfo(
             "finetune",
             "the image tower fine-tuned on one domain after another: the forgetting floor",
@@ -158,6 +159,5 @@ def fsdil_methods() -> list[MethodInfo]:
             needs_text=True,
             exemplar_free=False,
         ),
-        *PROMPTED,
         *AVALANCHE,
     ]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny_world import World
+from tower_world import TowerWorld
 
 
 @pytest.fixture(autouse=True)
@@ -20,3 +21,8 @@ def _one_thread() -> Iterator[None]:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
+
+
+@pytest.fixture
+def tower_world(tmp_path: Path) -> TowerWorld:
+    return TowerWorld(tmp_path)
