@@ -130,7 +130,8 @@ class AdaptedMethod(Method):
     ) -> None:
         """Minimise the loss over the weights of these names."""
         config = self.context.config
-        trained = [self.weights[name].requires_grad_() for name in names]
+        # Sorted, because a state that was loaded may have them in another order.
+        trained = [self.weights[name].requires_grad_() for name in sorted(names)]
         self._trained = sum(weight.numel() for weight in trained)
         steps = config.steps_for(domain)
         optimizer = torch.optim.Adam(trained, lr=config.lr)
