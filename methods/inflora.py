@@ -74,6 +74,7 @@ class InfLoRA(AdaptedMethod):
         "drawn": {"base_epochs": 2, "steps": 50, "horizon": 6},
     }
     inputs = frozenset({"images"})
+    inert: ClassVar[Mapping[str, str]] = {"measured": "a small slice has fewer images"}
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -149,10 +150,12 @@ class InfLoRA(AdaptedMethod):
             replace(adapter, attention_branch=_watch(total))
             for adapter, total in zip(adapters, sums, strict=True)
         ]
-        images, size = min(config.measured, len(domain)), config.batch_size
-        tokens = 0
-        for batch in domain.batches(size, steps=-(-images // size), augment=False):
-            tokens += image_tokens(self.visual, batch.images, watching).tokens[..., 0].numel()
+        wanted, size = min(config.measured, len(domain)), config.batch_size
+        images = tokens = 0
+        for batch in domain.batches(size, steps=-(-wanted // size), augment=False):
+            part = batch.images[: wanted - images]
+            images += len(part)
+            tokens += image_tokens(self.visual, part, watching).tokens[..., 0].numel()
         return (sums / tokens).cpu()
 
     def adapters(self) -> list[BlockAdapter]:

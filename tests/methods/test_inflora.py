@@ -37,8 +37,8 @@ def test_moments_are_those_of_the_normed_tokens(tower_world: TowerWorld) -> None
 
 
 def test_at_most_so_many_images_are_measured(tower_world: TowerWorld) -> None:
-    """Whole batches of a random part: 60 images, 20 of them asked for, in batches of 10."""
-    method = tower_world.method(InfLoRA, **SMALL | {"measured": 20, "batch_size": 10})
+    """60 images, of which 13 are asked for, in batches of 10."""
+    method = tower_world.method(InfLoRA, **SMALL | {"measured": 13, "batch_size": 10})
     domain, served = tower_world.domain(0), []
     batches = domain.batches
 
@@ -49,9 +49,12 @@ def test_at_most_so_many_images_are_measured(tower_world: TowerWorld) -> None:
             yield batch
 
     domain.batches = counting  # type: ignore[method-assign]
-    method.moments(domain, method.adapters())
+    found = method.moments(domain, method.adapters())
     assert len(set(served)) == len(served) == 20
     assert served != sorted(served)
+    few = tower_world.domain(0, served[:13]).images()
+    x = tower_blocks(method.visual)[0].ln_1(image_tokens(method.visual, few, depth=0).tokens)
+    assert close(found[0], (x.flatten(0, 1).T @ x.flatten(0, 1)).double() / (13 * TOKENS), 1e-5)
 
 
 def test_the_base_domain_gets_the_strongest_directions(tower_world: TowerWorld) -> None:
