@@ -46,7 +46,10 @@ def samples(domain: int, part: str, each: int) -> Samples:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", COUNTS, ids=lambda kind: kind.__name__)
-def test_a_base_step_and_a_one_shot_domain(tmp_path: Path, kind: type[Method]) -> None:
+def test_a_base_step_and_a_one_shot_domain(
+    tmp_path: Path, kind: type[Method], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Backbone, "batch_size", 4)  # less padding for the four images there are
     backbone = Backbone(
         MODEL,
         build=lambda: open_clip.create_model(MODEL, load_weights=False),
