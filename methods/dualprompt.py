@@ -81,9 +81,9 @@ class DualPrompt(RouterMethod, AdaptedMethod):
     def learn(self, domain: TrainDomain) -> None:
         """Train the domain's own prompts and key, and what all domains share."""
         t, config, queries = domain.index, self.context.config, domain.features()
-        self.add({"experts": self._first_experts(t), "key": self._first_key(t, queries)},
-                 f"domains.{t}.")  # fmt: skip
-        names = [f"domains.{t}.experts", f"domains.{t}.key", *self.head_names()]
+        own = {"experts": self._first_experts(t), "key": self._first_key(t, queries)}
+        self.add(own, f"domains.{t}.")
+        names = [*(f"domains.{t}.{part}" for part in own), *self.head_names()]
         if t == 0 or config.general == "all":
             names.append("general")
 
