@@ -151,13 +151,31 @@ class Backbone:
         In batches of one size, padded, and in the run's precision: see `batch_size`.
         """
         embeddings = [torch.empty(0, self.embed_dim, device=self.device)]
-        for chunk in pixels.split(self.batch_size):
-            padding = self.batch_size - len(chunk)
-            padded = F.pad(chunk.to(self.device), (0, 0, 0, 0, 0, 0, 0, padding))
-            with torch.no_grad(), self.autocast():
-                raw = encode(padded)[: len(chunk)]
-            embeddings.append(F.normalize(raw.float(), dim=-1))
+        embeddings += [F.normalize(raw, dim=-1) for raw in self._padded(encode, pixels)]
         return torch.cat(embeddings)
+
+    def run_with(
+        self, encode: Callable[..., torch.Tensor], pixels: torch.Tensor, *others: torch.Tensor
+    ) -> torch.Tensor:
+        """What `encode` gives as it is, not scaled to unit length; else like `embed_with`.
+
+        `others` are handed to `encode`, too: tensors with one row for every image.
+        """
+        return torch.cat(list(self._padded(encode, pixels, *others)))
+
+    def _padded(
+        self, encode: Callable[..., torch.Tensor], *inputs: torch.Tensor
+    ) -> Iterator[torch.Tensor]:
+        """The outputs for one batch after the other, without those for the padding."""
+        for chunks in zip(*(rows.split(self.batch_size) for rows in inputs), strict=True):
+            count = len(chunks[0])
+            padded = [
+                F.pad(rows.to(self.device), (0, 0) * (rows.ndim - 1) + (0, self.batch_size - count))
+                for rows in chunks
+            ]
+            with torch.no_grad(), self.autocast():
+                raw = encode(*padded)[:count]
+            yield raw.float()
 
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:

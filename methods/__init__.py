@@ -35,6 +35,34 @@ ABLATIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("cvlc-no-text", "CVLC without its text side, for image towers alone", {"text": False}),
 ]
 
+# Methods that train additions to the image tower; with head=text they also use class names.
+PROMPTED = [
+    MethodInfo(
+        "l2p",
+        "a pool of prompts, of which every image picks some",
+        "fsdil_methods.l2p:L2P",
+        paper="Wang et al., 2022 (CVPR)",
+    ),
+    MethodInfo(
+        "dualprompt",
+        "prefixes for all domains and for each, found by a key",
+        "fsdil_methods.dualprompt:DualPrompt",
+        paper="Wang et al., 2022 (ECCV)",
+    ),
+    MethodInfo(
+        "coda-prompt",
+        "prefixes as weighted sums of components, more of them for every domain",
+        "fsdil_methods.coda_prompt:CODAPrompt",
+        paper="Smith et al., 2023",
+    ),
+    MethodInfo(
+        "inflora",
+        "low-rank updates in directions that earlier domains have left free",
+        "fsdil_methods.inflora:InfLoRA",
+        paper="Liang and Li, 2024",
+    ),
+]
+
 # Strategies of Avalanche, which is not installed unless asked for.
 AVALANCHE = [
     MethodInfo(
@@ -222,5 +250,6 @@ def fsdil_methods() -> list[MethodInfo]:
             exemplar_free=False,
         ),
         *BASELINES,
+        *PROMPTED,
         *AVALANCHE,
     ]

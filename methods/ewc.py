@@ -8,7 +8,7 @@ theta, those after domain k theta_k, and the diagonal F_k of the Fisher informat
 
 in mode `separate`. Mode `online` (Schwarz et al., Progress and Compress, 2018) keeps a single F,
 around the weights of the previous domain, which becomes gamma F + F_t after domain t. How the tower
-is trained is said in `tower_training.py`; with strength 0 this is `finetune`.
+is trained is said in `guided_towers.py`; with strength 0 this is `finetune`.
 
 The Fisher information is of single images: gradients are squared one by one, not as the mean over a
 batch (whose square is smaller by about the batch size, so that lambda would depend on it). y is
@@ -30,11 +30,11 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, State, TrainDomain, knob
 
-from .tower_training import TowerConfig, TowerMethod
+from .guided_towers import GuidedConfig, GuidedTower
 
 
 @dataclass(frozen=True)
-class Config(TowerConfig):
+class Config(GuidedConfig):
     """Knobs of ewc."""
 
     strength: float = knob(1000.0, "weight lambda of the penalty", minimum=0)
@@ -51,14 +51,14 @@ class Config(TowerConfig):
     )
 
 
-class EWC(TowerMethod):
+class EWC(GuidedTower):
     """Fine-tuning under a quadratic penalty."""
 
     Config = Config
     #: On the embedded world every image is a backward pass that training could have had.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        **TowerMethod.presets,
-        "drawn": {**TowerMethod.presets["drawn"], "fisher_images": 480},
+        **GuidedTower.presets,
+        "drawn": {**GuidedTower.presets["drawn"], "fisher_images": 480},
     }
     inert: ClassVar[dict[str, str]] = {
         "fisher_images": "a small slice has fewer images in a domain"

@@ -29,5 +29,8 @@ class FineTune(TowerMethod):
 
     def learn(self, domain: TrainDomain) -> None:
         """Go on training on the domain."""
-        if domain.index == 0 or self.context.config.domains == "all":
-            self.train_on(domain)
+        config = self.context.config
+        if domain.index == 0:
+            self.train([domain], config.base_steps(len(domain)))
+        elif config.domains == "all":
+            self.train([domain], config.steps)

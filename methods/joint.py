@@ -21,5 +21,4 @@ class Joint(TowerMethod):
         config = self.context.config
         seen = [*domain.earlier, domain]
         self.tower = self.context.backbone.visual_copy()
-        self.head = self.text.clone().requires_grad_(self.head.requires_grad)
         self.train(seen, config.base_steps(len(seen[0])) + domain.index * config.steps)

@@ -6,7 +6,7 @@ and l' of the model as it was before the domain, on the same views,
     loss = cross-entropy(l, y)  +  alpha KL( softmax(a l' / T) || softmax(a l / T) )
 
 averaged over the images of a step. The base domain has no teacher. How the tower is trained is said
-in `tower_training.py`; with alpha = 0 this is `finetune`.
+in `guided_towers.py`; with alpha = 0 this is `finetune`.
 
 Different from the original: all classes are old ones, so the teacher speaks about all of them, and
 there is no warm-up of new outputs. CLIP's logits are cosines times s = 100, which a temperature
@@ -23,11 +23,11 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, TrainDomain, knob
 
-from .tower_training import TowerConfig, TowerMethod
+from .guided_towers import GuidedConfig, GuidedTower
 
 
 @dataclass(frozen=True)
-class Config(TowerConfig):
+class Config(GuidedConfig):
     """Knobs of lwf."""
 
     alpha: float = knob(1.0, "weight of the distillation", minimum=0)
@@ -35,7 +35,7 @@ class Config(TowerConfig):
     soft_scale: float = knob(10.0, "scale of cosines in the distillation", minimum=0)
 
 
-class LwF(TowerMethod):
+class LwF(GuidedTower):
     """Fine-tuning that listens to the previous model."""
 
     Config = Config

@@ -10,7 +10,7 @@ CLIP and theta of the fine-tuned tower (and head, if it is trained),
                  where theta was fine-tuned from theta_{t-1}: no domain moves them all the way
 
 a = 0 is zero-shot CLIP, a = 1 is `finetune`. How the tower is trained is said in
-`tower_training.py`.
+`guided_towers.py`.
 
 Different from the original, which knows one data set only: the stream. `streaming` is no part of
 the paper. a is fixed beforehand; the paper shows a sweep over it.
@@ -25,11 +25,11 @@ import torch
 
 from fsdil_bench import Batch, Context, State, TrainDomain, knob
 
-from .tower_training import TowerConfig, TowerMethod
+from .guided_towers import GuidedConfig, GuidedTower
 
 
 @dataclass(frozen=True)
-class Config(TowerConfig):
+class Config(GuidedConfig):
     """Knobs of wise-ft."""
 
     mode: Literal["zero-shot", "streaming"] = knob(
@@ -38,7 +38,7 @@ class Config(TowerConfig):
     alpha: float = knob(0.5, "share of the fine-tuned weights", minimum=0, maximum=1)
 
 
-class WiseFT(TowerMethod):
+class WiseFT(GuidedTower):
     """A tower whose weights are averages."""
 
     Config = Config

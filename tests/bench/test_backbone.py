@@ -139,3 +139,23 @@ def test_building_the_model_takes_no_random_numbers():
     torch.manual_seed(1)
     assert toy_plugin.build_backbone().model is not None
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_outputs_come_as_they_are_whatever_else_is_in_the_batch():
+    """Wider than embeddings, not of unit length, with a row of another tensor for every image."""
+    backbone = toy_plugin.build_backbone()
+    pixels, others = torch.randn(40, 3, 8, 8), torch.arange(40.0)[:, None]
+    shapes = []
+
+    def encode(images, rows):
+        shapes.append((len(images), len(rows)))
+        assert not torch.is_grad_enabled()
+        return torch.cat([images.flatten(1), rows], 1)
+
+    found = backbone.run_with(encode, pixels, others)
+    assert torch.equal(found, torch.cat([pixels.flatten(1), others], 1))
+    assert shapes == [(backbone.batch_size, backbone.batch_size)] * 2
+    assert backbone.run_with(encode, pixels[:0], others[:0]).shape == (0, found.shape[1])
+    counts = torch.arange(40)
+    numbers = backbone.run_with(lambda images, rows: rows[:, None] * 2, pixels, counts)
+    assert torch.equal(numbers[:, 0], 2.0 * counts)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from small_clip import ClipWorld
 from tiny_world import World
+from tower_world import TowerWorld
 
 
 @pytest.fixture(autouse=True)
@@ -26,3 +27,8 @@ def world(tmp_path: Path) -> World:
 @pytest.fixture
 def clip_world(tmp_path: Path) -> ClipWorld:
     return ClipWorld(tmp_path)
+
+
+@pytest.fixture
+def tower_world(tmp_path: Path) -> TowerWorld:
+    return TowerWorld(tmp_path)

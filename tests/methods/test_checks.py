@@ -14,7 +14,9 @@ NARROW: dict[str, dict[str, Any]] = {"ranpac": {"size": 200}}
 # The same class under other options, or several times the work.
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
 SLOW |= {"tip-adapter-f", "wise-ft-streaming"}
-MANY_KNOBS = {"cvlc", "s-prompts", "cp-prompt", "ewc"}
+MANY_KNOBS = {
+    "cvlc", "s-prompts", "cp-prompt", "ewc", "l2p", "dualprompt", "coda-prompt", "inflora",
+}  # fmt: skip
 
 
 def _is_slow(method: str, check: str) -> bool:

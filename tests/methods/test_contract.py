@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from fsdil_methods import fsdil_methods
 from tiny_world import CLASSES, World, copied, same
+from tower_world import QUICK, TowerWorld
 
 from fsdil_bench import MethodInfo, RequestError
 from fsdil_bench.descriptors import load_factory
@@ -29,7 +31,13 @@ SMALL: dict[str, dict[str, Any]] = {
     "avalanche-ewc": _TOWER,
     "avalanche-lwf": _TOWER,
     "avalanche-replay": _TOWER | {"images": 8},
+    "l2p": QUICK,
+    "dualprompt": QUICK,
+    "coda-prompt": QUICK,
+    "inflora": QUICK | {"rank": 3},
 }
+# They add to the blocks of a transformer, and need one.
+ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora"}
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
 # So do prompts, with test_coop.py and test_domain_prompts.py.
@@ -40,6 +48,12 @@ INFOS = {
 STATELESS = {"zero-shot", "zero-shot-80"}
 KEEP_IMAGES = {"joint", "avalanche-replay"}
 KEEP_FEATURES = {"tip-adapter", "tip-adapter-f", "coop-domains", "s-prompts", "cp-prompt"}
+
+
+@pytest.fixture
+def world(tmp_path: Path, request: pytest.FixtureRequest) -> World:
+    kind = TowerWorld if request.node.callspec.params["name"] in ADDING else World
+    return kind(tmp_path)
 
 
 def build(world: World, info: MethodInfo) -> Any:
@@ -54,6 +68,7 @@ def test_names() -> None:
         "linear-probe", "finetune", "base-only", "joint",
         "zero-shot-80", "tip-adapter", "tip-adapter-f", "coop", "coop-domains", "s-prompts",
         "cp-prompt", "lwf", "ewc", "wise-ft", "wise-ft-streaming",
+        "l2p", "dualprompt", "coda-prompt", "inflora",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip
     assert {name for name, info in ALL.items() if not info.exemplar_free} == KEEP_IMAGES
@@ -70,7 +85,7 @@ def test_presets_are_valid_options(world: World, name: str) -> None:
 @pytest.mark.parametrize("name", INFOS)
 def test_text_is_needed_where_declared(world: World, name: str) -> None:
     """Others run to the end on a backbone without text."""
-    blind = World(world.folder / "blind", text=False)
+    blind = type(world)(world.folder / "blind", text=False)
     if INFOS[name].needs_text:
         with pytest.raises(RequestError, match="text tower"):
             build(blind, INFOS[name])

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from fsdil_methods.ewc import EWC, cut_off, diagonal_fisher
-from fsdil_methods.finetune import FineTune
+from plain_tower import learned_plainly
 from tiny_world import World, copied, same
 
 FAST: dict[str, Any] = {"lr": 1e-2, "batch_size": 16, "steps": 4}
@@ -88,7 +88,7 @@ def test_high_values_are_cut_off() -> None:
 @pytest.mark.parametrize("mode", ["online", "separate"])
 def test_without_strength_it_is_finetune(world: World, head: str, mode: str) -> None:
     one = world.learn(world.method(EWC, **FAST, strength=0.0, head=head, mode=mode))
-    other = world.learn(world.method(FineTune, **FAST, head=head))
+    other = learned_plainly(world, head, **FAST)
     assert same({k: copied(one)[k] for k in copied(other)}, copied(other))
 
 

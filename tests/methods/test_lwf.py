@@ -6,6 +6,7 @@ import pytest
 import torch
 from fsdil_methods.finetune import FineTune
 from fsdil_methods.lwf import LwF, distillation
+from plain_tower import learned_plainly
 from tiny_world import World, copied, same
 
 FAST: dict[str, Any] = {"lr": 1e-2, "batch_size": 16, "steps": 4}
@@ -23,7 +24,7 @@ def test_the_distillation_is_that_of_softened_probabilities() -> None:
 @pytest.mark.parametrize("head", ["text", "linear"])
 def test_without_weight_it_is_finetune(world: World, head: str) -> None:
     one = world.learn(world.method(LwF, **FAST, head=head, alpha=0.0))
-    other = world.learn(world.method(FineTune, **FAST, head=head))
+    other = learned_plainly(world, head, **FAST)
     assert same(copied(one), copied(other))
 
 

@@ -7,6 +7,7 @@ import torch
 from fsdil_methods.finetune import FineTune
 from fsdil_methods.wise_ft import WiseFT, average
 from fsdil_methods.zero_shot import ZeroShot
+from plain_tower import learned_plainly
 from tiny_world import World, copied, same
 
 FAST: dict[str, Any] = {"lr": 1e-2, "batch_size": 16, "steps": 4}
@@ -31,7 +32,7 @@ def test_no_share_is_zero_shot(world: World, mode: str, head: str) -> None:
 @pytest.mark.parametrize("head", ["text", "linear"])
 def test_the_whole_share_is_finetune(world: World, mode: str, head: str) -> None:
     method = world.learn(world.method(WiseFT, **FAST, mode=mode, alpha=1.0, head=head))
-    other = world.learn(world.method(FineTune, **FAST, head=head))
+    other = learned_plainly(world, head, **FAST)
     assert same(tower(method), dict(other.tower.named_parameters()))
     assert same(copied(method), copied(other))
     assert world.predict(method) == world.predict(other)

@@ -1,0 +1,23 @@
+"""Sequential fine-tuning under either head, for methods that must become it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fsdil_methods.finetune import FineTune
+from fsdil_methods.guided_towers import GuidedTower
+from tiny_world import World
+
+from fsdil_bench import TrainDomain
+
+
+class _Unguided(GuidedTower):
+    def learn(self, domain: TrainDomain) -> None:
+        self.train_on(domain)
+
+
+def learned_plainly(world: World, head: str, **knobs: Any) -> Any:
+    """Under the text head `finetune` itself, which shares no training loop with the others."""
+    if head == "text":
+        return world.learn(world.method(FineTune, **knobs))
+    return world.learn(world.method(_Unguided, **knobs, head=head))

@@ -1,0 +1,59 @@
+"""The tiny world with a small random CLIP of open_clip, for methods that add to its blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from open_clip.model import CLIP
+from tiny_world import World, tokenize
+
+from fsdil_bench import Backbone, Batch, ImageSpec
+from fsdil_bench.pictures import Pictures
+from fsdil_bench.progress import Progress
+from fsdil_bench.store import ArrayStore
+from fsdil_bench.transforms import build_transform
+
+BLOCKS, WIDTH, DIM, CLASSES, TOKENS = 5, 32, 24, 4, 5
+TRAINED_HEAD = CLASSES * WIDTH + CLASSES
+QUICK = {"base_epochs": 1, "steps": 3, "batch_size": 16, "lr": 1e-2}
+
+
+def build_model() -> CLIP:
+    """Attention is sharp and biases are not zero, so that mistakes show."""
+    with torch.random.fork_rng():
+        torch.manual_seed(11)
+        vision = {"image_size": 8, "patch_size": 4, "width": WIDTH, "layers": BLOCKS}
+        text = {"context_length": 40, "vocab_size": 128, "width": 16, "heads": 2, "layers": 1}
+        model = CLIP(embed_dim=DIM, vision_cfg=vision | {"head_width": 16}, text_cfg=text)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight += 0.1 * torch.randn_like(weight)
+            model.logit_scale.fill_(3.0)
+    return model
+
+
+class TowerWorld(World):
+    """One small CLIP, the stream of the tiny world."""
+
+    def __init__(self, folder: Path, text: bool = True) -> None:
+        super().__init__(folder, text=text)
+        self.backbone = Backbone(
+            "small",
+            build=build_model,
+            weights_hash="1" * 64,
+            image=ImageSpec(8),
+            embed_dim=DIM,
+            tokenizer=tokenize if text else None,
+        )
+        texts = ArrayStore(folder / "small-texts.sqlite")
+        self.backbone.place(torch.device("cpu"), "fp32", texts)
+        transform = build_transform("clip", self.backbone.image)
+        self.pictures = Pictures(self.stream, self.backbone, transform, folder, Progress())
+
+
+def random_batch(count: int = 9, seed: int = 0) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.randn(count, 3, 8, 8, generator=generator)
+    queries = torch.randn(count, DIM, generator=generator)
+    return Batch(images, torch.nn.functional.normalize(queries, dim=1))
