@@ -20,6 +20,9 @@ Factory = str | Callable[..., Any]
 #: with `FSDIL_API = 1`.
 API_VERSION = 1
 
+#: The variant of every scenario that is made of its base domain alone.
+VALIDATION = "validation"
+
 
 @dataclass(frozen=True)
 class MethodInfo:
@@ -59,6 +62,11 @@ class ScenarioInfo:
     needs_data: bool = False
     options: Factory | None = None
     source: Factory | None = None
+
+    @property
+    def all_variants(self) -> dict[str, str]:
+        """Its own variants, and the one that every scenario has (`fsdil_bench.validation`)."""
+        return {VALIDATION: "parts of the base domain, to choose options on", **self.variants}
 
 
 @dataclass(frozen=True)

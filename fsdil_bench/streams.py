@@ -10,11 +10,12 @@ from typing import Any
 
 from .config import NoConfig, resolve
 from .data_folders import find_data
-from .descriptors import ScenarioInfo, load_factory
+from .descriptors import VALIDATION, ScenarioInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
 from .plugins import Registry, load_registry
 from .scenario import ScenarioId, ScenarioRequest, Stream, arrange, check_stream, check_transform
 from .shots import draw_shots
+from .validation import validation_stream
 
 #: Set in the processes of a sealed run, in which no stream may be had.
 SEALED = "FSDIL_SEALED"
@@ -47,15 +48,16 @@ def load_stream(
         )
     identity = ScenarioId.parse(scenario)
     info = (registry or load_registry()).scenario(identity.dataset)
-    if identity.variant and identity.variant not in info.variants:
-        offered = ", ".join(f"@{variant}" for variant in info.variants) or "none"
+    if identity.variant and identity.variant not in info.all_variants:
+        offered = ", ".join(f"@{variant}" for variant in info.all_variants)
         raise RequestError(
             f"scenario '{info.name}' has no variant '{identity.variant}'", f"It has: {offered}."
         )
+    validating = identity.variant == VALIDATION and VALIDATION not in info.variants
     if info.needs_data:
         data = find_data(info, data)
     request = ScenarioRequest(
-        identity.variant,
+        "" if validating else identity.variant,
         Path(data).expanduser() if data else None,
         Path(names) if names else None,
         Path(synonyms) if synonyms else None,
@@ -63,7 +65,11 @@ def load_stream(
     )
     if transform:
         check_transform(transform)  # before a large data set is looked through
+    if validating:
+        order = order[:1]  # nothing else than the base domain is needed
     stream = arrange((build or build_stream)(info, request), order, base)
+    if validating:
+        stream = validation_stream(stream)
     stream = replace(stream, transform=transform or stream.transform)
     check_stream(stream, identity.shots)
     return draw_shots(stream, identity.shots, seed, base_limit)

@@ -34,7 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cddb-hard": {"base_epochs": 10},
     "core50": {"base_epochs": 10},
     "domainnet": {"base_epochs": 2},
-    "drawn": {"base_epochs": 3, "steps": 50},
+    "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
 }
 
 

@@ -68,7 +68,7 @@ class CPPrompt(DomainPrompts):
             "blocks": tuple(range(1, 11)),
             "prefix_length": 70,
         },
-        "drawn": {"base_epochs": 3, "batch_size": 64, "steps": 50},
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
 
     def __init__(self, context: Context) -> None:

@@ -38,7 +38,7 @@ class GuidedTower(TowerMethod):
         "cddb-hard": {"base_epochs": 2},
         "core50": {"base_epochs": 1},
         "domainnet": {"base_epochs": 1},
-        "drawn": TowerMethod.presets["drawn"],
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
 
     def __init__(self, context: Context) -> None:

@@ -42,7 +42,7 @@ class SPrompts(DomainPrompts):
         "cddb-hard": {"base_epochs": 20},
         "core50": {"base_epochs": 20},
         "domainnet": {"base_epochs": 30},
-        "drawn": {"base_epochs": 3, "batch_size": 64, "steps": 50},
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
 
     def new_image_prompts(self, t: int) -> Prompts:

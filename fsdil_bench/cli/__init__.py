@@ -22,6 +22,7 @@ from .paper import paper
 from .results import show
 from .run import run
 from .sweep import sweep
+from .tune import tune
 from .verify import submit, verify
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -75,7 +76,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    run, sweep, check, listing, data, cache, show, compare, rank, leaderboard, paper, verify,
+    run, sweep, tune, check, listing, data, cache, show, compare, rank, leaderboard, paper, verify,
     submit, new_method, new_scenario,
 ):  # fmt: skip
     cli.add_command(command)

@@ -60,7 +60,7 @@ def list_scenarios(name: str | None, as_json: bool, plugins: Sequence[str]) -> N
             "summary": info.summary,
             "domains": ", ".join(info.domains) or "from the folder",
             "classes": info.classes or "from the folder",
-            "variants": ", ".join(f"@{variant}" for variant in info.variants),
+            "variants": ", ".join(f"@{variant}" for variant in info.all_variants),
             "backbone": info.default_backbone,
             "data": "--data" if info.needs_data else "built in",
         }

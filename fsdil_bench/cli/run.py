@@ -92,7 +92,7 @@ def run(
     config |= parse_assignments(settings)
     progress = run_progress(quiet)
     records = []
-    for each in _parse_seeds(seed, seeds):
+    for each in parse_seeds(seed, seeds):
         progress.say(f"{method} on {scenario}, seed {each}")
         record = run_once(
             method,
@@ -118,7 +118,8 @@ def run(
     click.echo(f"more:   fsdil-bench show {records[-1].folder}")
 
 
-def _parse_seeds(seed: int | None, seeds: str | None) -> list[int]:
+def parse_seeds(seed: int | None, seeds: str | None) -> list[int]:
+    """The seeds that `--seed` or `--seeds` ask for; 0 by default."""
     if seeds is None:
         return [seed or 0]
     if seed is not None:

@@ -217,7 +217,7 @@ class _Reader:
                 ScenarioId.parse(f"{name}-{k}shot{end}") for name, end in pairs for k in several
             ]
         for scenario in found:
-            variants = self.registry.scenario(scenario.dataset).variants
+            variants = self.registry.scenario(scenario.dataset).all_variants
             if scenario.variant and scenario.variant not in variants:
                 raise unknown("variant", scenario.variant, variants, "fsdil-bench list scenarios")
         return found

@@ -1,0 +1,114 @@
+"""`fsdil-bench tune`: choose an option of methods on a part of the base domain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import RequestError
+from .common import console, debug_option, open_registry, plugin_option, run_progress
+from .run import parse_seeds
+
+
+@click.command(
+    epilog="Examples:\n\n"
+    "\b\n"
+    "  fsdil-bench tune l2p --scenario drawn-4shot\n"
+    "  fsdil-bench tune coop s-prompts --scenario drawn-4shot --write choices.json\n"
+    "  fsdil-bench tune ewc --scenario drawn-4shot --knob strength --values 10,100,1000\n"
+    "\n"
+    "The candidates run on <scenario>@validation, which is made of the base domain's training\n"
+    "images alone. The same command again repeats nothing that is done. Nothing is set: give the\n"
+    "value to `run` with --set, or write it into the method's presets."
+)
+@click.argument("methods", nargs=-1, required=True, metavar="METHOD...")
+@click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-4shot.")
+@click.option("--knob", "-k", default="lr", show_default=True, help="The option to choose.")
+@click.option(
+    "--values", default="",
+    help="Comma-separated.  [default: 0.3, 1, 3, 10 and 30 times the method's default]",
+)  # fmt: skip
+@click.option("--seeds", help="Seeds to average over: 0,1,2 or 0-2.  [default: 0]")
+@click.option("--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Another option.")
+@click.option("--data", type=click.Path(path_type=Path), help="Where a scenario's images are.")
+@click.option("--base", default="", help="The domain that comes first.")
+@click.option("--base-limit", type=click.IntRange(1), help="At most so many base images per class.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ...")
+@click.option("--precision", default="auto", show_default=True, help="auto, fp32 or bf16 (CUDA).")
+@click.option("--out", default="runs", show_default=True, type=click.Path(path_type=Path),
+              help="Folder for run records.")  # fmt: skip
+@click.option("--write", type=click.Path(dir_okay=False, path_type=Path),
+              help="Add the choices to this JSON file.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the choices as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@plugin_option
+@debug_option
+def tune(
+    methods: Sequence[str],
+    scenario: str,
+    knob: str,
+    values: str,
+    seeds: str | None,
+    settings: Sequence[str],
+    write: Path | None,
+    as_json: bool,
+    quiet: bool,
+    plugins: Sequence[str],
+    **options: Any,
+) -> None:
+    """Choose an option of methods, without test images or later domains."""
+    from ..config import parse_assignments
+    from ..tuning import Choice, keep_choices, load_choices
+    from ..tuning import tune as tune_one
+
+    registry = open_registry(plugins)
+    if write:
+        load_choices(write)  # a broken file is said before hours of runs
+    candidates = [value.strip() for value in values.split(",") if value.strip()]
+    if values and not candidates:
+        raise RequestError(f"--values {values!r} has no value", "Write for instance 0.01,0.1.")
+    progress = run_progress(quiet)
+    choices: list[Choice] = []
+    for method in methods:
+
+        def tell(value: Any, score: float, method: str = method) -> None:
+            progress.say(f"{method}: {knob} = {_text(value)} has AA* {score:.2f}")
+
+        choices.append(
+            tune_one(
+                method, scenario, knob=knob, values=candidates, seeds=parse_seeds(None, seeds),
+                config=parse_assignments(settings), registry=registry, progress=progress,
+                tell=tell, **options,
+            )
+        )  # fmt: skip
+        if write:
+            keep_choices(choices[-1:], write)
+    if as_json:
+        click.echo(json.dumps([choice.to_dict() for choice in choices], indent=1))
+        return
+    from ..tables import table
+
+    for choice in choices:
+        rows = [
+            [_text(value), f"{score:.2f}", _mark(choice, value)]
+            for value, score in zip(choice.values, choice.scores, strict=True)
+        ]
+        console().print(table([knob, "AA*", ""], rows, f"{choice.method} on {choice.scenario}"))
+        if choice.at_edge:
+            click.echo(f"{_text(choice.chosen)} is at the edge of what was tried; --values goes on")
+    if write:
+        click.echo(f"choices: {write}")
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _mark(choice: Any, value: Any) -> str:
+    marks = ["chosen"] * (value == choice.chosen) + ["default"] * (value == choice.default)
+    return ", ".join(marks)
