@@ -1,10 +1,13 @@
 """Choosing one option of a method, such as its learning rate, before the stream begins.
 
 Every candidate is a run on the variant `@validation` of a scenario (`fsdil_bench.validation`),
-which knows neither test images nor later domains. The candidate with the highest AA* there,
-averaged over seeds, is chosen; of equal ones, the nearest to the default. Unless told otherwise the
-candidates are the method's own default times `FACTORS`: as many tries for one method as for
-another.
+which knows neither test images nor later domains. Scores there are uncertain, because they come
+from few images n: by about e = sqrt(a (1 - a) / n) for an AA* of a. So of all candidates within e
+of the best, the nearest to the method's default is chosen (the one-standard-error rule): the
+default stays, unless another value is clearly better.
+
+Unless told otherwise the candidates are the default times `FACTORS`: as many tries for one method
+as for another.
 """
 
 from __future__ import annotations
@@ -31,20 +34,36 @@ FACTORS = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 @dataclass(frozen=True)
 class Choice:
-    """What was tried and what came of it; `scores` are AA* on the validation part."""
+    """What was tried and what came of it.
+
+    `scores` are AA* in per cent on `images` validation images.
+    """
 
     method: str
     knob: str
     scenario: str
     seeds: tuple[int, ...]
+    images: int
     default: Any
     values: tuple[Any, ...]
     scores: tuple[float, ...]
 
     @property
+    def error(self) -> float:
+        """The standard error of the best score."""
+        best = max(self.scores) / 100
+        return 100 * math.sqrt(best * (1 - best) / self.images)
+
+    @property
     def chosen(self) -> Any:
-        """The value with the highest score."""
-        return self.values[self._best]
+        """Of the values that are as good as the best, the nearest to the default."""
+        least = max(self.scores) - self.error
+        ranked = [
+            (_distance(value, self.default), -score, i)
+            for i, (value, score) in enumerate(zip(self.values, self.scores, strict=True))
+            if score >= least
+        ]
+        return self.values[min(ranked)[-1]]
 
     @property
     def at_edge(self) -> bool:
@@ -52,15 +71,11 @@ class Choice:
         numbers = sorted(value for value in self.values if _is_number(value))
         return len(numbers) > 1 and self.chosen in (numbers[0], numbers[-1])
 
-    @property
-    def _best(self) -> int:
-        near = [-_distance(value, self.default) for value in self.values]
-        return max(range(len(near)), key=lambda i: (self.scores[i], near[i], -i))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         scores = [round(score, 2) for score in self.scores]
-        return {**dataclasses.asdict(self), "scores": scores, "chosen": self.chosen}
+        return plain | {"scores": scores, "error": round(self.error, 2), "chosen": self.chosen}
 
 
 def tune(
@@ -91,7 +106,7 @@ def tune(
         )
     scenario = str(dataclasses.replace(identity, variant=VALIDATION))
     default, tried = _candidates(method, registry, knob, values)
-    scores = []
+    scores, images = [], 0
     for value in tried:
         records = [
             run(
@@ -101,8 +116,9 @@ def tune(
             for seed in seeds
         ]  # fmt: skip
         scores.append(fmean(record.metrics["AA*"] or 0.0 for record in records))
+        images = sum(domain["test"] for domain in records[0].scenario["domains"])
         tell(value, scores[-1])
-    return Choice(method, knob, scenario, tuple(seeds), default, tried, tuple(scores))
+    return Choice(method, knob, scenario, tuple(seeds), images, default, tried, tuple(scores))
 
 
 def keep_choices(choices: Iterable[Choice], path: Path) -> None:

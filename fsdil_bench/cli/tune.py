@@ -99,6 +99,9 @@ def tune(
             for value, score in zip(choice.values, choice.scores, strict=True)
         ]
         console().print(table([knob, "AA*", ""], rows, f"{choice.method} on {choice.scenario}"))
+        click.echo(
+            f"{choice.images} images: scores within {choice.error:.1f} of the best are equal"
+        )
         if choice.at_edge:
             click.echo(f"{_text(choice.chosen)} is at the edge of what was tried; --values goes on")
     if write:

@@ -1,0 +1,44 @@
+"""A plugin file for the tests of tuning: methods whose accuracy follows from their options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from fsdil_bench import Method, MethodInfo, hookimpl, knob
+
+
+@dataclass(frozen=True)
+class Config:
+    lr: float = knob(0.01, "right from 0.02 to 0.04", minimum=0)
+    width: int = knob(4, "of no consequence", minimum=1)
+    kind: Literal["good", "bad"] = knob("bad", "what it says")
+    off: float = knob(0.0, "of no consequence")
+
+
+class Aimed(Method):
+    """Knows the classes of the toy stream by their colour, if its options are right."""
+
+    Config = Config
+    inputs = frozenset({"images"})
+
+    def learn(self, domain):
+        pass
+
+    def predict(self, batch):
+        config = self.context.config
+        right = 0.02 < config.lr < 0.04 or config.kind == "good"
+        return batch.images.mean((2, 3)).argmax(1) * right
+
+    def state_dict(self):
+        return {"empty": torch.zeros(1)}
+
+    def load_state_dict(self, state):
+        pass
+
+
+@hookimpl
+def fsdil_methods():
+    return [MethodInfo("aimed", "for tests", Aimed)]
