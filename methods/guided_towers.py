@@ -9,9 +9,8 @@ as the rows of a linear layer (`head=linear`). Without penalty and with the froz
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -34,12 +33,6 @@ class GuidedTower(TowerMethod):
     """A trained copy of the image tower, and of the head if asked for."""
 
     Config: ClassVar[type] = GuidedConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "cddb-hard": {"base_epochs": 2},
-        "core50": {"base_epochs": 1},
-        "domainnet": {"base_epochs": 1},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -42,7 +42,10 @@ class TowerMethod(Method):
 
     Config: ClassVar[type] = TowerConfig
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "drawn": {"lr": 1e-4, "batch_size": 64, "base_epochs": 2, "steps": 50}
+        "cddb-hard": {"base_epochs": 2},
+        "core50": {"base_epochs": 1},
+        "domainnet": {"base_epochs": 1},
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
     inputs = frozenset({"images"})
 

@@ -214,7 +214,8 @@ def test_the_shipped_sweeps_can_be_read(registry):
     assert ("fshil", "domainnet-5shot") in asked
     assert ("cvlc-lora", "core50-4shot") in asked
     assert ("cvlc-lora", "domainnet-4shot") not in asked
-    assert "l2p" in {wish.method for wish in paper.planned}
+    assert "l2p" in {wish.method for wish in paper.wishes}
+    assert "dytox" in {wish.method for wish in paper.planned}
     for wish in [*paper.wishes, *paper.planned]:
         setting = SETTINGS[ScenarioId.parse(wish.scenario).dataset]
         assert wish.options["precision"] == PRECISION, wish
