@@ -65,7 +65,7 @@ class CODAPrompt(AdaptedMethod):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
+        "drawn": {"lr": 0.003, "base_epochs": 2, "batch_size": 32, "steps": 50},
     }
 
     def __init__(self, context: Context) -> None:

@@ -71,7 +71,7 @@ class InfLoRA(AdaptedMethod):
         "core50": {"base_epochs": 5, "horizon": 8},
         "cddb-hard": {"base_epochs": 5, "horizon": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128, "rank": 30, "horizon": 6},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50, "horizon": 6},
+        "drawn": {"lr": 0.005, "base_epochs": 2, "batch_size": 32, "steps": 50, "horizon": 6},
     }
     inputs = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {"measured": "a small slice has fewer images"}
