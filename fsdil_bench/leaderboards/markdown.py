@@ -236,7 +236,8 @@ def _costs(rows: Sequence[Row]) -> dict[str, list[str]]:
     marks = [_AUDIT_MARKS[row.audit] for row in rows]
     return {
         "learn s": [f"{c.learn_seconds:.1f}" if c else ABSENT for c in costs],
-        "predict img/s": [f"{c.predict_rate:.0f}" if c else ABSENT for c in costs],
+        "learn ms/img": [f"{1e3 * c.learn_per_image:.3g}" if c else ABSENT for c in costs],
+        "predict ms/img": [f"{1e3 * c.predict_per_image:.3g}" if c else ABSENT for c in costs],
         "trained": [f"{c.trained_parameters:,}" if c else ABSENT for c in costs],
         "state KB": [
             f"{c.state_bytes / 1024:.0f}{mark}" if c else ABSENT

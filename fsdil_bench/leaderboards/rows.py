@@ -24,10 +24,15 @@ _LONGEST_OPTIONS = 40  # letters of a label that tell rows of one method apart
 
 @dataclass(frozen=True)
 class Cost:
-    """What a row took: means over its runs for times, the largest for sizes."""
+    """What a row took: means over its runs for times, the largest for sizes.
+
+    Seconds per image are for each training image of the stream, however often it was shown, and for
+    each prediction.
+    """
 
     learn_seconds: float
-    predict_rate: float
+    learn_per_image: float
+    predict_per_image: float
     trained_parameters: int
     state_bytes: int
     peak_memory_bytes: int
@@ -100,11 +105,13 @@ class Row:
     def cost(self) -> Cost:
         """What the runs took."""
         seconds = [record.cost["seconds"] for record in self.records]
-        images = sum(record.cost["images"].get("predict", 0) for record in self.records)
-        spent = sum(each.get("predict", 0.0) for each in seconds)
+        learned = sum(d["train"] for r in self.records for d in r.scenario["domains"])
+        predicted = sum(record.cost["images"].get("predict", 0) for record in self.records)
+        learning, predicting = (sum(s.get(p, 0.0) for s in seconds) for p in ("learn", "predict"))
         return Cost(
-            learn_seconds=fmean(each.get("learn", 0.0) for each in seconds),
-            predict_rate=images / max(1e-9, spent),
+            learn_seconds=learning / len(seconds),
+            learn_per_image=learning / max(1, learned),
+            predict_per_image=predicting / max(1, predicted),
             trained_parameters=max(max(r.cost["trained_parameters"]) for r in self.records),
             state_bytes=max(record.cost["state_bytes"][-1] for record in self.records),
             peak_memory_bytes=max(record.cost["peak_memory_bytes"] for record in self.records),

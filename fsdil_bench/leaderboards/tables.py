@@ -62,7 +62,8 @@ def _line(row: Row, board: Board, rows: Sequence[Row]) -> dict[str, Any]:
     cost = row.cost if row.records else None
     line |= {
         "learn s": cost and cost.learn_seconds,
-        "predict img/s": cost and cost.predict_rate,
+        "learn s/img": cost and cost.learn_per_image,
+        "predict s/img": cost and cost.predict_per_image,
         "trained parameters": cost and cost.trained_parameters,
         "state bytes": cost and cost.state_bytes,
         "peak memory bytes": cost and cost.peak_memory_bytes,

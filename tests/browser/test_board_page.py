@@ -127,8 +127,8 @@ def test_sorting(page):
     sheet(page).locator("[data-sort=method]").click()
     assert labels(page) == sorted(labels(page))
     assert head.get_attribute("aria-sort") == "none"
-    page.select_option("#columns", "learning time and rate")
-    sheet(page).locator("[data-sort='4 learning time']").click()
+    page.select_option("#columns", "time per image")
+    sheet(page).locator("[data-sort='4 learning an image']").click()
     assert labels(page)[:4] == ["worst", "middle", "nearly", "best"]
 
 
@@ -218,7 +218,7 @@ def test_comparison(page):
 def test_accuracy_against_cost(page):
     panel = sheet(page).locator("details.panel", has_text="Accuracy against cost")
     assert panel.locator(".point").count() == 5
-    for cost in ("learning time", "prediction rate", "trained parameters", "state"):
+    for cost in ("learning time", "predicting an image", "trained parameters", "state"):
         panel.get_by_label("cost").select_option(label=cost)
         assert cost in panel.locator("svg[role=group]").get_attribute("aria-label")
     x = {

@@ -14,6 +14,7 @@ const short = (value) => {
   return (Number.isInteger(number) || number >= 100 ? number.toFixed(0) : number.toPrecision(number >= 1 ? 3 : 2)) + unit;
 };
 const seconds = (value) => (value >= 100 ? `${Math.round(value)} s` : `${Number(value.toPrecision(2))} s`);
+const perImage = (value) => (value && value < 1e-3 ? `${Number((1e6 * value).toPrecision(2))} µs` : value < 1 ? `${Number((1e3 * value).toPrecision(2))} ms` : seconds(value));
 const bytes = (value) => {
   if (value < 1024) return `${value} B`;
   const [size, unit] = value < 2 ** 20 ? [1024, "KB"] : value < 2 ** 30 ? [2 ** 20, "MB"] : [2 ** 30, "GB"];
@@ -23,11 +24,12 @@ const shown = (value) => (value === null ? "none" : typeof value === "object" ? 
 
 // The costs of a cell, in the order of its `cost`.
 const COSTS = [
-  { name: "learning time", unit: "seconds", format: seconds, better: "less" },
-  { name: "prediction rate", unit: "images per second", format: (v) => `${short(v)}/s`, better: "more" },
-  { name: "trained parameters", unit: "parameters", format: short, better: "less" },
-  { name: "state", unit: "bytes", format: bytes, better: "less" },
-  { name: "peak memory", unit: "bytes", format: bytes, better: "less" },
+  { name: "learning time", unit: "seconds", format: seconds },
+  { name: "learning an image", unit: "seconds per training image", format: perImage },
+  { name: "predicting an image", unit: "seconds per image", format: perImage },
+  { name: "trained parameters", unit: "parameters", format: short },
+  { name: "state", unit: "bytes", format: bytes },
+  { name: "peak memory", unit: "bytes", format: bytes },
 ];
 
 // What a table's columns may show, for each number of shots.
@@ -37,8 +39,8 @@ const COLUMNS = {
   "AA* and FA*": [0, 1].map(scoreColumn),
   "Avg and Last": [2, 3].map(scoreColumn),
   ...Object.fromEntries(data.metrics.map((name, i) => [`${name} only`, [scoreColumn(i)]])),
-  "learning time and rate": [0, 1].map(costColumn),
-  "parameters and state": [2, 3].map(costColumn),
+  "time per image": [1, 2].map(costColumn),
+  "parameters and state": [3, 4].map(costColumn),
 };
 
 const pooled = (position) => data.pool[position];

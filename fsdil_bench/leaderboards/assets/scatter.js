@@ -16,8 +16,8 @@ function costScale(values, left, right) {
 }
 
 // Points that no other beats in both; at the same cost only the best stays.
-function frontier(points, more) {
-  const order = [...points].sort((a, b) => (more ? b.cost - a.cost : a.cost - b.cost) || b.score - a.score);
+function frontier(points) {
+  const order = [...points].sort((a, b) => a.cost - b.cost || b.score - a.score);
   const kept = [];
   for (const point of order) if (!kept.length || point.score > kept.at(-1).score) kept.push(point);
   return kept;
@@ -68,8 +68,8 @@ function scatterChart(sheet, rows, state, width) {
   chart.append(
     svg("text", { class: "tick", x: area.left - 34, y: 11 }, `${data.metrics[state.metric]} (%)`),
     svg("text", { class: "tick", x: (area.left + area.right) / 2, y: height - 6, "text-anchor": "middle" },
-      `${cost.name}, ${cost.unit} (${cost.better} is better)`));
-  const best = frontier(points.filter((point) => point.row.free), cost.better === "more");
+      `${cost.name}, ${cost.unit} (less is better)`));
+  const best = frontier(points.filter((point) => point.row.free));
   if (best.length > 1) {
     chart.append(svg("path", { class: "frontier", d: best.map((point, k) => (k ? `H${point.x}V${point.y}` : `M${point.x} ${point.y}`)).join("") }));
   }
