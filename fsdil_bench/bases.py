@@ -19,7 +19,7 @@ from .store import cache_folder
 
 if TYPE_CHECKING:
     from .folder import RunFolder
-    from .runner import Job
+    from .job import Job
 
 _ORIGIN = "origin.txt"
 

@@ -9,92 +9,30 @@ from __future__ import annotations
 
 import errno
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .bases import base_origin, keep_base, take_base
-from .config import as_dict, resolve
-from .data_folders import find_data
-from .descriptors import BackboneInfo, Factory, MethodInfo, load_factory
-from .errors import FsdilError, PluginError, RequestError
+from .errors import FsdilError
 from .folder import RunFolder
+from .job import SEALED_SUFFIX, Job, prepare
 from .plugins import Registry, load_registry
 from .progress import Progress
 from .record import Record, file_sha256
 from .scenario import ScenarioId, Stream
-from .spec import RunSpec, code_version, run_id
-from .store import ArrayStore, cache_folder
-from .streams import load_stream, scenario_settings
 
 if TYPE_CHECKING:
-    from .backbone import Backbone
-    from .method import Method
     from .pictures import Pictures
     from .protocol import Outcome
     from .sealed import SealedMethod
     from .transforms import Transform
 
-_SEALED = "-sealed"  # at the end of the name of a sealed run's folder
 _SAME, _OTHER = "same predictions", "other predictions"
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
-
-
-@dataclass(frozen=True)
-class Job:
-    """A run with everything loaded that it needs, and its identity."""
-
-    spec: RunSpec
-    run_id: str
-    code: dict[str, str]
-    info: MethodInfo
-    method_class: type[Method]
-    config: Any
-    stream: Stream
-    backbone: Backbone
-    registry: Registry
-    workers: int | None = None
-    backbone_request: str = ""
-    sealed: bool = False
-
-    @property
-    def place(self) -> Path:
-        """The run's folder, below the folder of all runs."""
-        name = f"seed{self.spec.seed}-{self.run_id}" + (_SEALED if self.sealed else "")
-        return Path(self.spec.scenario.replace("@", "-at-"), self.spec.method, name)
-
-    def build_method(self) -> Method:
-        """The method, before it has learned anything."""
-        from .method import Context
-        from .seeds import seed_everything
-
-        seed_everything(self.spec.seed, "build")
-        stream = self.stream
-        context = Context(
-            self.config, self.backbone, stream.class_names, stream.synonyms, self.spec.seed
-        )
-        try:
-            return self.method_class(context)
-        except FsdilError:
-            raise
-        except Exception as error:
-            raise PluginError(
-                f"method '{self.spec.method}' cannot be built: {type(error).__name__}: {error}",
-                "The traceback is in the run's log.txt; --debug shows it here.",
-            ) from error
-
-    def pictures(self, progress: Progress) -> Pictures:
-        """The images of the stream, as the backbone takes them."""
-        from .pictures import Pictures
-        from .transforms import build_transform
-
-        transform = build_transform(self.stream.transform, self.backbone.image)
-        return Pictures(
-            self.stream, self.backbone, transform, cache_folder(), progress, workers=self.workers
-        )
 
 
 def run(
@@ -146,113 +84,6 @@ def run(
 def _already_done(folder: RunFolder, progress: Progress) -> Record:
     progress.say(f"already done: {folder.path} (--fresh runs it again)")
     return Record.load(folder.path)
-
-
-def prepare(
-    method: str,
-    scenario: str,
-    *,
-    workers: int | None = None,
-    device: str = "auto",
-    precision: str = "auto",
-    **request: Any,
-) -> Job:
-    """Check a request and load what it needs; nothing is computed or written yet.
-
-    `request` are the further arguments of `identify`. `workers` threads decode and augment images
-    (by default one per processor, up to a limit; 0 for none); like the device, they are not part of
-    what identifies the run.
-    """
-    job = identify(method, scenario, device=device, precision=precision, **request)
-
-    from .backbone import file_name
-    from .device import choose
-
-    model = job.backbone
-    place, precision = choose(device, job.spec.precision)
-    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
-    model.place(place, precision, ArrayStore(cache_folder() / texts), job.stream.class_names)
-    return replace(job, workers=workers)
-
-
-def identify(
-    method: str,
-    scenario: str,
-    *,
-    registry: Registry,
-    seed: int = 0,
-    backbone: str = "",
-    config: Mapping[str, Any] | None = None,
-    data: str | Path | None = None,
-    order: Sequence[str] = (),
-    base: str = "",
-    base_limit: int | None = None,
-    names: str | Path | None = None,
-    synonyms: str | Path | None = None,
-    scenario_options: Mapping[str, Any] | None = None,
-    transform: str = "",
-    device: str = "auto",
-    precision: str = "auto",
-    loads: Loads | None = None,
-) -> Job:
-    """Check a request and find out what exactly it asks for, and so its id.
-
-    A given precision is believed: the run may be meant for another machine. `loads` is how streams,
-    backbones and code are looked at; whoever has many requests shares what they have in common.
-    """
-    loads = loads or Loads()
-    scenario_id = ScenarioId.parse(scenario)
-    info = registry.method(method)
-    scenario_info = registry.scenario(scenario_id.dataset)
-    backbone = backbone or scenario_info.default_backbone
-    backbone_info = registry.backbone(backbone)
-    if info.needs_text and not backbone_info.has_text:
-        raise RequestError(
-            f"method '{method}' needs a text tower, backbone '{backbone_info.name}' has none",
-            "Choose another with --backbone; `fsdil-bench list backbones` shows them.",
-        )
-    if scenario_info.needs_data:
-        find_data(scenario_info, data)  # without images nobody needs weights
-    if backbone_info.check is not None:
-        load_factory(backbone_info.check, f"backbone '{backbone_info.name}'")(backbone)
-    stream = loads.stream(
-        scenario, seed=seed, data=data, order=order, base=base, base_limit=base_limit,
-        names=names, synonyms=synonyms, scenario_options=scenario_options, transform=transform,
-        registry=registry,
-    )  # fmt: skip
-
-    # Only from here on is torch needed: most of what can be wrong with a request is said by now.
-    from .device import choose
-
-    method_class = load_method_class(info)
-    settings = resolve(
-        method_class.Config,
-        method_class.presets.get(scenario_id.dataset, {}),
-        info.overrides,
-        config or {},
-        owner=f"method {method}",
-        see=f"fsdil-bench list methods {method}",
-    )
-    if precision == "auto":
-        precision = choose(device, precision)[1]
-    model = loads.backbone(backbone_info, backbone)
-    spec = RunSpec(
-        method=method,
-        config=as_dict(settings),
-        scenario=str(scenario_id),
-        seed=seed,
-        backbone=model.name,
-        precision=precision,
-        order=tuple(domain.name for domain in stream.domains),
-        base_limit=base_limit,
-        scenario_options=as_dict(scenario_settings(scenario_info, scenario_options or {})),
-    )
-    code = {"method": loads.code(info.factory), "scenario": loads.code(scenario_info.factory)}
-    identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
-    return Job(
-        spec, identity, code, info, method_class, settings, stream, model, registry,
-        backbone_request=backbone,
-    )  # fmt: skip
 
 
 @contextmanager
@@ -401,7 +232,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
 
 def _beside_ordinary(job: Job, folder: RunFolder, digest: str) -> dict[str, str]:
     """Whether a sealed run predicts as the ordinary one of the same id, if that is there."""
-    other = folder.path.with_name(folder.path.name.removesuffix(_SEALED))
+    other = folder.path.with_name(folder.path.name.removesuffix(SEALED_SUFFIX))
     if not job.sealed or not RunFolder(other).complete:
         return {}
     return {"ordinary_run": _SAME if Record.load(other).predictions_sha256 == digest else _OTHER}
@@ -414,39 +245,3 @@ def _unseen_sets(stream: Stream) -> dict[str, Any]:
         for name, samples in stream.unseen
     ]
     return {"unseen": described} if described else {}
-
-
-def describe_backbone(info: BackboneInfo, name: str) -> Backbone:
-    """The backbone `name`, described but not built."""
-    describe = load_factory(info.factory, f"backbone '{info.name}'")
-    try:
-        found: Backbone = describe(name) if info.pattern else describe()
-    except FsdilError:
-        raise
-    except Exception as error:
-        raise PluginError(
-            f"backbone '{name}' cannot be loaded: {type(error).__name__}: {error}",
-            "--debug shows the traceback.",
-        ) from error
-    return found
-
-
-def load_method_class(info: MethodInfo) -> Any:
-    """The class behind a method's descriptor."""
-    from .method import Method
-
-    loaded = load_factory(info.factory, f"method '{info.name}'")
-    if not (isinstance(loaded, type) and issubclass(loaded, Method)):
-        raise PluginError(
-            f"the factory of method '{info.name}' is {loaded!r}, not a subclass of Method"
-        )
-    return loaded
-
-
-@dataclass(frozen=True)
-class Loads:
-    """How the parts of a request are looked at; with memories, where there are many requests."""
-
-    stream: Callable[..., Stream] = load_stream
-    backbone: Callable[[BackboneInfo, str], Backbone] = describe_backbone
-    code: Callable[[Factory], str] = code_version

@@ -39,9 +39,9 @@ from .views import Batch, TrainDomain
 
 if TYPE_CHECKING:
     from .folder import RunFolder
+    from .job import Job
     from .pictures import Pictures
     from .progress import Progress
-    from .runner import Job
 
 _UNSAID = ("FSDIL_CACHE", "FSDIL_DATA")  # where samples and their ids can be found
 _GRACE = 10  # seconds within which it must be known how a process ended

@@ -31,12 +31,12 @@ from .backbone import Backbone
 from .config import resolve
 from .cost import Meter, peak_memory_bytes
 from .errors import FsdilError, PluginError
+from .job import Job, describe_backbone, load_method_class
 from .method import Method
 from .pictures import Draw
 from .plugins import load_registry
 from .progress import Progress
 from .protocol import call_plugin, checked_state
-from .runner import Job, describe_backbone, load_method_class
 from .scenario import Samples, Stream
 from .sealed_wire import NUMBER, Channel, Message
 from .seeds import seed_everything

@@ -24,9 +24,10 @@ from typing import Any
 from .config import as_dict, resolve
 from .descriptors import VALIDATION
 from .errors import FsdilError, RequestError, unknown
+from .job import load_method_class
 from .plugins import Registry, load_registry
 from .progress import Progress
-from .runner import load_method_class, run
+from .runner import run
 from .scenario import ScenarioId
 
 FACTORS = (0.3, 1.0, 3.0, 10.0, 30.0)

@@ -26,7 +26,7 @@ from .record import PREDICTIONS_FILE, Record
 from .record_checks import read_arrays
 
 if TYPE_CHECKING:
-    from .runner import Job
+    from .job import Job
     from .scenario import Samples
 
 #: By how many percentage points scores may differ that last bits are to explain.
@@ -81,7 +81,8 @@ def verify(
     A sealed run is run again sealed. `request` completes what a record does not hold: `data`,
     `names`, `synonyms`, `backbone` where the weights are a file, `device`, `workers`.
     """
-    from .runner import prepare, run
+    from .job import prepare
+    from .runner import run
 
     assert record.folder is not None
     if record.folder.resolve().is_relative_to(out.resolve()):

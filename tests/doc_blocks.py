@@ -19,8 +19,9 @@ import pytest
 
 from fsdil_bench import cli
 from fsdil_bench.config import parse_assignments, resolve
+from fsdil_bench.job import load_method_class
 from fsdil_bench.plugins import Registry, load_registry
-from fsdil_bench.runner import load_method_class, run
+from fsdil_bench.runner import run
 from fsdil_bench.scenario import ScenarioId
 
 ROOT = Path(__file__).parent.parent

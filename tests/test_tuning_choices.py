@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fsdil_bench.config import as_dict, resolve
+from fsdil_bench.job import load_method_class
 from fsdil_bench.plugins import load_registry
-from fsdil_bench.runner import load_method_class
 from fsdil_bench.tuning import FACTORS, Choice, load_choices
 
 CHOICES = load_choices(Path(__file__).parent.parent / "leaderboards" / "tuning.json")

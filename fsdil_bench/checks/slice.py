@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from ..errors import FsdilError
+from ..job import Job, prepare
 from ..method import Context, Method, RouterMethod, State
 from ..plugins import Registry
 from ..progress import Progress
-from ..runner import Job, prepare
 from ..scenario import Samples, Stream
 from ..seeds import numpy_generator, seed_everything
 from ..views import Batch

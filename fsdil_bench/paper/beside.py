@@ -92,7 +92,7 @@ def _usual_config(record: Record, registry: Registry | None) -> Config:
     if registry is None or record.spec["method"] not in registry.methods:
         return None
     from ..config import as_dict, resolve
-    from ..runner import load_method_class
+    from ..job import load_method_class
 
     info = registry.method(record.spec["method"])
     try:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..errors import RecordError
 from ..folder import RunFolder
+from ..job import Job, prepare
 from ..plugins import Registry
 from ..progress import Progress
 from ..record import Record
-from ..runner import Job, prepare
 from ..seeds import numpy_generator
 from .style import (
     MARKERS,

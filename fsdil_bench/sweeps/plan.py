@@ -17,8 +17,8 @@ from ..bases import base_folder
 from ..config import resolve
 from ..descriptors import ScenarioInfo
 from ..errors import FsdilError
+from ..job import Job, Loads, describe_backbone, identify, load_method_class
 from ..plugins import Registry
-from ..runner import Job, Loads, describe_backbone, identify, load_method_class
 from ..scenario import ScenarioId, ScenarioRequest
 from ..spec import code_version
 from ..streams import build_stream, load_stream

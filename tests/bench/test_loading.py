@@ -14,9 +14,9 @@ from torchvision.transforms import InterpolationMode, v2
 
 from fsdil_bench import Domain, Samples, Stream, TrainDomain, pictures
 from fsdil_bench.errors import DataError, PluginError
+from fsdil_bench.job import prepare
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
-from fsdil_bench.runner import prepare
 from fsdil_bench.transforms import build_transform
 
 SIZE = toy_plugin.SIZE

@@ -4,8 +4,8 @@ import pytest
 
 from fsdil_bench import Record
 from fsdil_bench.errors import DataError, PluginError, RequestError
+from fsdil_bench.job import prepare
 from fsdil_bench.progress import Progress
-from fsdil_bench.runner import prepare
 
 
 def predictions_of(record):

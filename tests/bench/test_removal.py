@@ -13,8 +13,8 @@ import pytest
 import fsdil_bench
 from fsdil_bench import plugins
 from fsdil_bench.descriptors import load_factory
+from fsdil_bench.job import describe_backbone, load_method_class
 from fsdil_bench.plugins import load_registry
-from fsdil_bench.runner import describe_backbone, load_method_class
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 ENTRIES = {entry.name: entry for entry in plugins._installed() if entry.dist.name == "fsdil-bench"}

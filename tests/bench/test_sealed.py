@@ -179,9 +179,9 @@ def test_a_process_that_is_killed_is_one_too_and_the_run_goes_on(run, monkeypatc
 
 
 def test_changed_code_is_noticed(run, registry, monkeypatch):
-    from fsdil_bench import runner
+    from fsdil_bench import job
 
-    monkeypatch.setattr(runner, "Loads", partial(runner.Loads, code=lambda factory: "older"))
+    monkeypatch.setattr(job, "Loads", partial(job.Loads, code=lambda factory: "older"))
     with pytest.raises(FsdilError, match="have changed"):
         run("toy-means")
 

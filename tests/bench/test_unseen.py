@@ -100,8 +100,8 @@ def test_predictions_belong_to_their_images(toy_registry, both, monkeypatch):
     method = toy_registry.method("toy-means").factory
     monkeypatch.setattr(method, "predict", lambda self, batch: batch.features.argmax(1) % 3)
     _, record = both()
+    from fsdil_bench.job import prepare
     from fsdil_bench.progress import Progress
-    from fsdil_bench.runner import prepare
 
     pictures = prepare("toy-means", "toy-1shot", registry=toy_registry).pictures(Progress())
     expected = [pictures.features(samples).argmax(1) % 3 for _, samples in unseen_sets()]
