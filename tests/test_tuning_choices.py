@@ -11,7 +11,7 @@ from fsdil_bench.job import load_method_class
 from fsdil_bench.plugins import load_registry
 from fsdil_bench.tuning import FACTORS, Choice, load_choices
 
-CHOICES = load_choices(Path(__file__).parent.parent / "leaderboards" / "tuning.json")
+CHOICES = load_choices(Path(__file__).parent.parent / "leaderboards" / "tuning" / "drawn.json")
 #: Methods that train by gradient descent at a rate, with those whose choice they share.
 TUNED = {
     "finetune": ["finetune", "base-only", "joint"],
