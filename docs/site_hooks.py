@@ -14,9 +14,10 @@ DOCS, BOARDS = "docs/", "leaderboards/"
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the boards, which are generated beside their records."""
-    for path in sorted((ROOT / BOARDS).iterdir()):
-        uri = site_uri(f"{BOARDS}{path.name}")
+    """Add the boards, which are generated beside their records, and how options were chosen."""
+    folder = ROOT / BOARDS
+    for path in sorted([*folder.iterdir(), *folder.glob("tuning/*")]):
+        uri = site_uri(f"{BOARDS}{path.relative_to(folder).as_posix()}")
         if path.is_file() and uri:
             files.append(File.generated(config, uri, abs_src_path=str(path)))
     return files

@@ -110,7 +110,7 @@ def test_the_penalty(world: World, monkeypatch: pytest.MonkeyPatch, mode: str) -
                 for fisher, end in zip(fishers, around, strict=True)
                 for k in weights
             ]
-            penalties.append((float(value.detach()), 25 * float(sum(terms))))
+            penalties.append((float(value.detach()), 25 * float(sum(terms).detach())))
         return value
 
     monkeypatch.setattr(method, "penalty", watching)
