@@ -254,6 +254,22 @@ def test_group_of_the_best(draw):
     found = best_group({"best": best, "near": near, "far": far})
     assert found == {"best": True, "near": True, "far": False}
     assert best_group({"only": best}) == {"only": True}
+
+
+def test_many_rows_do_not_hide_what_is_clear(draw):
+    """The more methods are clearly worse, the less it takes to be told from the best."""
+    best, *others = draw(0.5, *[0.0] * 9, alike=0.9, seed=0.012)
+    p_values = [compare(best, other).p for other in others]
+    found = best_group({"best": best} | {str(i): other for i, other in enumerate(others)})
+    ranked = sorted(p_values)
+    # Benjamini and Hochberg (1995): the largest k with p_(k) <= k q / m, and all before it.
+    last = max((k for k, p in enumerate(ranked, 1) if p <= 0.05 * k / 9), default=0)
+    expected = [not (last and p <= ranked[last - 1]) for p in p_values]
+    assert [found[str(i)] for i in range(9)] == expected
+    assert sum(expected) < sum(not each for each in holm(p_values))
+
+
+def test_no_rows_have_no_best():
     assert best_group({}) == {}
 
 
