@@ -6,6 +6,7 @@ on K, so every method learns from the same images and the 2-shot draw contains t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -29,13 +30,16 @@ def draw_shots(stream: Stream, shots: int, seed: int, base_limit: int | None = N
     return replace(stream, domains=tuple(domains))
 
 
-def _first_drawn(samples: Samples, limit: int, seed: int, place: str) -> Samples:
-    chosen: list[int] = []
+def drawn_order(samples: Samples, seed: int, *purpose: object) -> Iterator[np.ndarray]:
+    """The positions of each class' samples in an order drawn for this purpose, class by class."""
     ids = np.array(samples.ids)
     for label in np.unique(samples.labels):
         members = np.flatnonzero(samples.labels == label)
         # By id, so that the draw does not depend on the order in which a loader lists files.
         members = members[np.argsort(ids[members], kind="stable")]
-        order = numpy_generator(seed, "shots", place, int(label)).permutation(len(members))
-        chosen += [int(i) for i in members[order[:limit]]]
-    return samples.subset(chosen)
+        yield members[numpy_generator(seed, *purpose, int(label)).permutation(len(members))]
+
+
+def _first_drawn(samples: Samples, limit: int, seed: int, place: str) -> Samples:
+    drawn = drawn_order(samples, seed, "shots", place)
+    return samples.subset(int(i) for members in drawn for i in members[:limit])

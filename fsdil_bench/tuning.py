@@ -24,6 +24,7 @@ from typing import Any
 from .config import as_dict, resolve
 from .descriptors import VALIDATION
 from .errors import FsdilError, RequestError, unknown
+from .folder import write_atomically
 from .job import load_method_class
 from .plugins import Registry, load_registry
 from .progress import Progress
@@ -129,7 +130,7 @@ def keep_choices(choices: Iterable[Choice], path: Path) -> None:
     text = json.dumps([kept[key] for key in sorted(kept)], indent=1, ensure_ascii=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
     except OSError as error:
         raise FsdilError(
             f"{path} cannot be written: {error.strerror}", "Choose another file with --write."
@@ -173,7 +174,8 @@ def _candidates(
                 "Say with --values what to try.",
             )
         exact = [default * factor for factor in FACTORS]
-        values = [round(v) if isinstance(default, int) else float(f"{v:.6g}") for v in exact]
+        whole = isinstance(default, int)
+        values = [max(1, round(v)) if whole else float(f"{v:.6g}") for v in exact]
     checked = [
         as_dict(resolve(kind, {knob: value}, owner=f"method {method}", see=see))[knob]
         for value in values

@@ -16,11 +16,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from .descriptors import VALIDATION
 from .scenario import Domain, Samples, Stream
-from .seeds import numpy_generator
+from .shots import drawn_order
 
 # Where the parts of a class end: base, shots, validation of the one and of the other domain.
 _ENDS = (0.6, 0.8, 0.9, 1.0)
@@ -37,13 +35,8 @@ def validation_stream(stream: Stream) -> Stream:
 def _split(samples: Samples, place: str) -> list[Samples]:
     """The samples in parts, with the same share of every class in each."""
     parts: list[list[int]] = [[] for _ in _ENDS]
-    ids = np.array(samples.ids)
-    for label in np.unique(samples.labels):
-        members = np.flatnonzero(samples.labels == label)
-        # By id, so that the split does not depend on the order in which a loader lists files.
-        members = members[np.argsort(ids[members], kind="stable")]
-        mixed = members[numpy_generator(0, VALIDATION, place, int(label)).permutation(len(members))]
-        ends = [round(end * len(mixed)) for end in _ENDS]
-        for part, start, end in zip(parts, [0, *ends], ends, strict=False):
-            part += mixed[start:end].tolist()
+    for members in drawn_order(samples, 0, VALIDATION, place):
+        ends = [round(end * len(members)) for end in _ENDS]
+        for part, start, end in zip(parts, [0, *ends[:-1]], ends, strict=True):
+            part += members[start:end].tolist()
     return [samples.subset(part) for part in parts]

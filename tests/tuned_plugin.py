@@ -14,6 +14,7 @@ from fsdil_bench import Method, MethodInfo, hookimpl, knob
 class Config:
     lr: float = knob(0.01, "right from 0.02 to 0.04", minimum=0)
     width: int = knob(4, "of no consequence", minimum=1)
+    depth: int = knob(1, "of no consequence", minimum=1)
     kind: Literal["good", "bad"] = knob("bad", "what it says")
     off: float = knob(0.0, "of no consequence")
 

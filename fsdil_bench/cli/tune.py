@@ -100,10 +100,12 @@ def tune(
         ]
         console().print(table([knob, "AA*", ""], rows, f"{choice.method} on {choice.scenario}"))
         click.echo(
-            f"{choice.images} images: scores within {choice.error:.1f} of the best are equal"
+            f"on {choice.images} images, scores within {choice.error:.1f} of the best are its equal"
         )
         if choice.at_edge:
-            click.echo(f"{_text(choice.chosen)} is at the edge of what was tried; --values goes on")
+            click.echo(
+                f"{_text(choice.chosen)} is at the edge of what was tried; try more with --values"
+            )
     if write:
         click.echo(f"choices: {write}")
 

@@ -236,8 +236,8 @@ def _costs(rows: Sequence[Row]) -> dict[str, list[str]]:
     marks = [_AUDIT_MARKS[row.audit] for row in rows]
     return {
         "learn s": [f"{c.learn_seconds:.1f}" if c else ABSENT for c in costs],
-        "learn ms/img": [f"{1e3 * c.learn_per_image:.3g}" if c else ABSENT for c in costs],
-        "predict ms/img": [f"{1e3 * c.predict_per_image:.3g}" if c else ABSENT for c in costs],
+        "learn ms/img": [_milliseconds(c.learn_per_image) if c else ABSENT for c in costs],
+        "predict ms/img": [_milliseconds(c.predict_per_image) if c else ABSENT for c in costs],
         "trained": [f"{c.trained_parameters:,}" if c else ABSENT for c in costs],
         "state KB": [
             f"{c.state_bytes / 1024:.0f}{mark}" if c else ABSENT
@@ -245,6 +245,11 @@ def _costs(rows: Sequence[Row]) -> dict[str, list[str]]:
         ],
         "peak MB": [f"{c.peak_memory_bytes / 2**20:.0f}" if c else ABSENT for c in costs],
     }
+
+
+def _milliseconds(seconds: float) -> str:
+    """Three digits, and never an exponent for what is long."""
+    return f"{1e3 * seconds:,.0f}" if seconds >= 1 else f"{1e3 * seconds:.3g}"
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

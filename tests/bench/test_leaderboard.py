@@ -51,6 +51,35 @@ def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
     assert "FA* is forgetting alleviation" in page
 
 
+def test_times_are_per_training_image_of_the_stream_and_per_prediction(runs, tmp_path):
+    records = [r for r in find_records(runs) if r.spec["method"] == "toy-means"]
+    first, second = [r for r in records if r.spec["scenario"] == "toy-1shot"][:2]
+    images = sum(domain["train"] for domain in first.scenario["domains"])
+
+    def costing(record, learn, predict, shown):
+        times = {"seconds": {"learn": learn, "predict": predict}}
+        return dataclasses.replace(
+            record, cost=record.cost | times | {"images": {"learn": shown, "predict": 500}}
+        )
+
+    # Twice as many views do not make an image cheaper.
+    members = [costing(first, 100.0, 1.0, images), costing(second, 300.0, 3.0, 2 * images)]
+    write_leaderboards(members, tmp_path / "out")
+    [row] = pd.read_csv(next((tmp_path / "out").glob("toy-1shot*.csv"))).to_dict("records")
+    assert row["learn s"] == 200
+    assert row["learn s/img"] == pytest.approx(200 / images)
+    assert row["predict s/img"] == pytest.approx(4 / 1000)
+    page = next((tmp_path / "out").glob("toy-1shot*.md")).read_text()
+    heads, values = (
+        [cell.strip() for cell in line.split("|")]
+        for line in page.splitlines()
+        if line.startswith(("| method", "| toy-means"))
+    )
+    cells = dict(zip(heads, values, strict=True))
+    assert cells["learn ms/img"] == f"{200_000 / images:,.0f}"
+    assert cells["predict ms/img"] == "4"
+
+
 def test_scenarios_backbones_and_orders_are_never_mixed(runs, toy_run):
     toy_run("toy-means", order=["d1", "d0"])
     toy_run("toy-means", base_limit=2)

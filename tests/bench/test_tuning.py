@@ -60,6 +60,7 @@ def test_seeds_are_averaged_and_nothing_is_run_twice(choose, tmp_path):
 def test_other_kinds_of_options(choose):
     assert choose(knob="kind", values=["bad", "good"]).chosen == "good"
     assert choose(knob="width").values == (1, 4, 12, 40, 120)
+    assert choose(knob="depth").values == (1, 3, 10, 30)
 
 
 def test_of_equal_values_the_nearest_to_the_default():

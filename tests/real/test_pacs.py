@@ -113,10 +113,9 @@ def test_cvlc_without_text_on_the_real_tower(registry, real_cache, tmp_path):
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("method", ["l2p", "dualprompt", "coda-prompt", "inflora"])
 def test_additions_to_the_real_tower(registry, real_cache, method, tmp_path):
-    """28 base images per class, under a linear head: there is no text tower."""
-    data = part_of_pacs(tmp_path / "pacs", CLASSES, 40)
+    """40 base images per class, all test images, a linear head: there is no text tower."""
     record = run(
-        registry, method, tmp_path, "pacs-4shot", data=data, backbone="vit-b16-visual",
+        registry, method, tmp_path, "pacs-4shot", backbone="vit-b16-visual", base_limit=40,
         config={"base_epochs": 2, "batch_size": 14, "steps": 20},
     )  # fmt: skip
     assert record.matrix[0][0] > 80
