@@ -60,7 +60,11 @@ class TipAdapter(Method):
     """Text and cache together."""
 
     Config = Config
+    #: About the published twenty passes over the views of one or two shots, and not under 50 steps.
     presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "cddb-hard": {"steps": 50},
+        "core50": {"steps": 100},
+        "domainnet": {"steps": 300},
         "drawn": {"steps": 50},
     }
     inputs = frozenset({"features"})

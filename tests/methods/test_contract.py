@@ -82,6 +82,14 @@ def test_presets_are_valid_options(world: World, name: str) -> None:
         assert world.method(kind, **{**preset, **INFOS[name].overrides})
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_method_has_presets_for_all_data_sets_or_needs_none(name: str) -> None:
+    everywhere = {"cddb-hard", "core50", "domainnet", "drawn"}
+    # Avalanche's strategies are for comparison on the embedded world.
+    wanted = {"drawn"} if name.startswith("avalanche-") else everywhere
+    assert set(load_factory(ALL[name].factory, name).presets) in (set(), wanted)
+
+
 @pytest.mark.parametrize("name", INFOS)
 def test_text_is_needed_where_declared(world: World, name: str) -> None:
     """Others run to the end on a backbone without text."""
