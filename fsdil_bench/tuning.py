@@ -166,7 +166,7 @@ def _candidates(
     names = [field.name for field in dataclasses.fields(kind)]
     if knob not in names:
         raise unknown(f"option of method {method}:", knob, names, see)
-    default = as_dict(kind())[knob]
+    default = as_dict(resolve(kind, info.overrides, owner=f"method {method}", see=see))[knob]
     if not values:
         if not _is_number(default) or default <= 0:
             raise RequestError(

@@ -42,4 +42,7 @@ class Aimed(Method):
 
 @hookimpl
 def fsdil_methods():
-    return [MethodInfo("aimed", "for tests", Aimed)]
+    return [
+        MethodInfo("aimed", "for tests", Aimed),
+        MethodInfo("aimed-lower", "for tests", Aimed, overrides={"lr": 0.001}),
+    ]

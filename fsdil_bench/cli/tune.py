@@ -11,7 +11,7 @@ import click
 
 from ..errors import RequestError
 from .common import console, debug_option, open_registry, plugin_option, run_progress
-from .run import parse_seeds
+from .run_options import parse_seeds, run_arguments, run_options
 
 
 @click.command(
@@ -33,15 +33,7 @@ from .run import parse_seeds
     help="Comma-separated.  [default: 0.3, 1, 3, 10 and 30 times the method's default]",
 )  # fmt: skip
 @click.option("--seeds", help="Seeds to average over: 0,1,2 or 0-2.  [default: 0]")
-@click.option("--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Another option.")
-@click.option("--data", type=click.Path(path_type=Path), help="Where a scenario's images are.")
-@click.option("--base", default="", help="The domain that comes first.")
-@click.option("--base-limit", type=click.IntRange(1), help="At most so many base images per class.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ...")
-@click.option("--precision", default="auto", show_default=True, help="auto, fp32 or bf16 (CUDA).")
-@click.option("--out", default="runs", show_default=True, type=click.Path(path_type=Path),
-              help="Folder for run records.")  # fmt: skip
+@run_options
 @click.option("--write", type=click.Path(dir_okay=False, path_type=Path),
               help="Add the choices to this JSON file.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the choices as JSON.")
@@ -54,7 +46,6 @@ def tune(
     knob: str,
     values: str,
     seeds: str | None,
-    settings: Sequence[str],
     write: Path | None,
     as_json: bool,
     quiet: bool,
@@ -62,11 +53,11 @@ def tune(
     **options: Any,
 ) -> None:
     """Choose an option of methods, without test images or later domains."""
-    from ..config import parse_assignments
     from ..tuning import Choice, keep_choices, load_choices
     from ..tuning import tune as tune_one
 
     registry = open_registry(plugins)
+    arguments = run_arguments(**options)
     if write:
         load_choices(write)  # a broken file is said before hours of runs
     candidates = [value.strip() for value in values.split(",") if value.strip()]
@@ -82,8 +73,7 @@ def tune(
         choices.append(
             tune_one(
                 method, scenario, knob=knob, values=candidates, seeds=parse_seeds(None, seeds),
-                config=parse_assignments(settings), registry=registry, progress=progress,
-                tell=tell, **options,
+                registry=registry, progress=progress, tell=tell, **arguments,
             )
         )  # fmt: skip
         if write:

@@ -268,6 +268,6 @@ def test_the_command_names_everything_where_nobody_typed(made, tmp_path):
 
 @given(st.sets(st.integers(0, 30), min_size=1))
 def test_seed_lists_are_what_run_reads(seeds):
-    from fsdil_bench.cli.run import parse_seeds
+    from fsdil_bench.cli.run_options import parse_seeds
 
     assert parse_seeds(None, seed_list(list(seeds))) == sorted(seeds)

@@ -20,7 +20,7 @@ COMMAND = [part for path in PLUGINS for part in ("--plugin", path)]
 def choose(tmp_path):
     registry = load_registry(PLUGINS)
     options = {"registry": registry, "out": tmp_path / "runs", "scenario": "toy-2shot"}
-    return lambda **given: tune("aimed", **{**options, **given})
+    return lambda **given: tune(**{"method": "aimed", **options, **given})
 
 
 def choice(values, scores, default=1.0):
@@ -61,6 +61,12 @@ def test_other_kinds_of_options(choose):
     assert choose(knob="kind", values=["bad", "good"]).chosen == "good"
     assert choose(knob="width").values == (1, 4, 12, 40, 120)
     assert choose(knob="depth").values == (1, 3, 10, 30)
+
+
+def test_a_variant_has_a_default_of_its_own(choose):
+    chosen = choose(method="aimed-lower")
+    assert chosen.default == 0.001
+    assert chosen.chosen == pytest.approx(0.03)
 
 
 def test_of_equal_values_the_nearest_to_the_default():
@@ -142,6 +148,19 @@ def test_the_command(call, tmp_path):
     assert kept["chosen"] == pytest.approx(0.03)
     code, out, _ = call("tune", "aimed", "-s", "toy-2shot", *COMMAND, "-q", "--json")
     assert json.loads(out) == [kept]
+
+
+def test_the_command_takes_the_options_of_a_run(call, tmp_path):
+    (tmp_path / "options.toml").write_text('kind = "good"')
+    code, _, err = call(
+        "tune", "aimed", "-s", "toy-2shot", *COMMAND, "--values", "0.1", "--config", "options.toml",
+        "--order", "d1,d0", "--workers", "0", "--transform", "clip",
+    )  # fmt: skip
+    assert code == 0, err
+    (path,) = (tmp_path / "runs").rglob("record.json")
+    record = json.loads(path.read_text())
+    assert record["spec"]["config"]["kind"] == "good"
+    assert [domain["name"] for domain in record["scenario"]["domains"]] == ["d1", "d1-shots"]
 
 
 def test_the_command_says_that_more_could_be_tried(call):
