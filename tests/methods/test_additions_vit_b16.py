@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import open_clip
 import pytest
 import torch
 from fsdil_methods.coda_prompt import CODAPrompt
 from fsdil_methods.dualprompt import DualPrompt
 from fsdil_methods.inflora import InfLoRA
 from fsdil_methods.l2p import L2P
+from vit_b16 import learn_two_domains, random_vit_b16
 
-from fsdil_bench import Backbone, Context, Domain, ImageSpec, Method, Samples, Stream
+from fsdil_bench import Backbone, Method
 from fsdil_bench.config import resolve
 from fsdil_bench.cost import state_bytes
-from fsdil_bench.folder import RunFolder
-from fsdil_bench.pictures import Pictures
-from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Loop
-from fsdil_bench.transforms import build_transform
 
-MODEL, NAMES = "ViT-B-16-quickgelu", ("cat", "dog")
 HEAD = 2 * 768 + 2
 # What a domain trains, without the head; what is stored besides, once and for every domain.
 COUNTS: dict[type[Method], tuple[int, int, int]] = {
@@ -33,16 +26,6 @@ COUNTS: dict[type[Method], tuple[int, int, int]] = {
 }
 
 
-def picture(sample_id: str) -> np.ndarray:
-    noise = np.random.default_rng(sum(sample_id.encode()))
-    return noise.integers(0, 256, (240, 260, 3)).astype(np.uint8)
-
-
-def samples(domain: int, part: str, each: int) -> Samples:
-    ids = tuple(f"{domain}/{part}/{c}/{i}" for c in range(2) for i in range(each))
-    return Samples(ids, np.repeat(np.arange(2), each), picture)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", COUNTS, ids=lambda kind: kind.__name__)
@@ -50,27 +33,11 @@ def test_a_base_step_and_a_one_shot_domain(
     tmp_path: Path, kind: type[Method], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Backbone, "batch_size", 4)  # less padding for the four images there are
-    backbone = Backbone(
-        MODEL,
-        build=lambda: open_clip.create_model(MODEL, load_weights=False),
-        weights_hash="random",
-        image=ImageSpec(224),
-        embed_dim=512,
-    )
-    domains = tuple(
-        Domain(f"d{t}", samples(t, "train", 1 if t else 2), samples(t, "test", 1)) for t in range(2)
-    )
-    stream = Stream("random", NAMES, domains)
-    pictures = Pictures(
-        stream, backbone, build_transform("clip", backbone.image), tmp_path, Progress()
-    )
     config = resolve(
         kind.Config, {"base_epochs": 1, "steps": 1, "batch_size": 4}, owner="it", see=""
     )
-    method = kind(Context(config, backbone, NAMES, (), 0))
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    outcome = Loop("it", method, stream, pictures, 0, True, folder, Progress()).run()
+    backbone = random_vit_b16(text=False)
+    method, outcome, _ = learn_two_domains(kind, config, backbone, tmp_path, ("cat", "dog"))
     trained, besides, more = COUNTS[kind]
     assert outcome.trained_parameters == [trained + HEAD] * 2
     assert outcome.state_bytes[1] - outcome.state_bytes[0] == 4 * more
