@@ -23,6 +23,10 @@ _AUDIT_NOTE = (
     " domain; whether it does was not looked at."
 )
 _AUDIT_NOTES = {"images": "training images", "features": "frozen features of the training images"}
+_HEAD_NOTE = (
+    "Methods with a choice of classifier (their option `head`) are best compared under the same"
+    " one: a linear head has to be learned, class names come with CLIP."
+)
 _SEALED_NOTE = (
     "sealed: every domain was learned in one process and predicted in another, which shared the"
     " method's state alone."
@@ -137,6 +141,8 @@ def board_page(sheet: Sheet, board: Board, rows: Sequence[Row]) -> str:
     columns["seeds"] = [seeds(row) for row in rows]
     if any(row.sealed for row in rows):
         columns["sealed"] = [share(row.sealed, len(row.records)) for row in rows]
+    if any(row.head for row in rows):
+        columns["head"] = [escape(row.head) or ABSENT for row in rows]
     columns |= _costs(rows)
     table = _table(list(columns), list(zip(*columns.values(), strict=True)))
     head = [f"# {escape(board.scenario)}, {escape(board.backbone)}", "", _about(sheet)]
@@ -144,6 +150,8 @@ def board_page(sheet: Sheet, board: Board, rows: Sequence[Row]) -> str:
     for kind, what in _AUDIT_NOTES.items():
         if any(row.audit == kind for row in rows):
             lines += ["", _AUDIT_NOTE.format(_AUDIT_MARKS[kind].strip(), what)]
+    if "head" in columns:
+        lines += ["", _HEAD_NOTE]
     if "sealed" in columns:
         lines += ["", _SEALED_NOTE]
     return "\n".join([*lines, *_unfinished_notes(rows)]) + "\n"

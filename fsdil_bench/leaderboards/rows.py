@@ -76,6 +76,11 @@ class Row:
         return any(record.method.get("keeps_features", False) for record in self.records)
 
     @property
+    def head(self) -> str:
+        """What classifies, for methods that have a choice of it: their option of this name."""
+        return str(json.loads(self.key[1])[0].get("head", ""))
+
+    @property
     def sealed(self) -> int:
         """How many of its runs were sealed."""
         return sum(record.sealed for record in self.records)

@@ -72,6 +72,8 @@ def _line(row: Row, board: Board, rows: Sequence[Row]) -> dict[str, Any]:
     }
     if any(record.unseen for record in board.records):
         line["unseen"], line["unseen std"] = row.unseen
+    if any(each.head for each in rows):
+        line["head"] = row.head
     if any(each.sealed for each in rows):
         line["sealed"] = row.sealed
     if any(each.audit for each in rows):

@@ -124,6 +124,26 @@ def test_features_of_single_images_are_marked(runs, tmp_path):
     assert [row["label"] for row in board["rows"] if row.get("keeps_features")] == ["toy-router"]
 
 
+def test_the_head_is_said_where_there_is_a_choice(runs, tmp_path):
+    records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
+    chosen = [
+        dataclasses.replace(r, spec=r.spec | {"config": r.spec["config"] | {"head": "li|near"}})
+        if r.spec["method"] == "toy-router"
+        else r
+        for r in records
+    ]
+    for name, members in (("plain", records), ("chosen", chosen)):
+        write_leaderboards(members, tmp_path / name)
+    plain, page = (
+        next((tmp_path / name).glob("toy-1shot*.md")).read_text() for name in ("plain", "chosen")
+    )
+    assert "head" not in plain
+    assert "| li\\|near " in page
+    assert "their option `head`" in page
+    table = pd.read_csv(next((tmp_path / "chosen").glob("toy-1shot*.csv"))).set_index("method")
+    assert table["head"].fillna("").to_dict() == {"toy-means": "", "toy-router": "li|near"}
+
+
 def test_copies_count_once(runs, tmp_path):
     records = find_records(runs, runs)
     write_leaderboards([*records, *records], tmp_path / "out")
