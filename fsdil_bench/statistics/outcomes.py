@@ -32,21 +32,27 @@ def has_predictions(records: Sequence[Record]) -> bool:
 
 def correct(record: Record) -> np.ndarray:
     """Row t: which test images were right after domain t, in the stream's order; images of later
-    domains count as wrong. Read once per record."""
-    steps, images = len(record.matrix), sum(image_counts(record))
+    domains count as wrong."""
+    return np.unpackbits(_packed(record), axis=0, count=len(record.matrix)).astype(bool)
+
+
+def _packed(record: Record) -> np.ndarray:
+    """The same with eight steps to a byte, the first step in its highest bit; read once per record.
+
+    So boards over thousands of runs of large test sets stay in memory.
+    """
     packed = _kept.get(record.predictions_sha256)
     if packed is None:
         arrays = record.predictions()
         labels = arrays["labels"]
-        right = np.zeros((steps, images), dtype=bool)
-        for t in range(steps):
+        right = np.zeros((len(record.matrix), sum(image_counts(record))), dtype=bool)
+        for t, row in enumerate(right):
             classes = arrays[f"classes_{t}"]
-            right[t, : len(classes)] = classes == labels[: len(classes)]
+            row[: len(classes)] = classes == labels[: len(classes)]
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
-        # One bit each: boards over thousands of runs of large test sets stay in memory.
         packed = _kept[record.predictions_sha256] = np.packbits(right, axis=0)
-    return np.unpackbits(packed, axis=0, count=steps).astype(bool)
+    return packed
 
 
 def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:
@@ -72,5 +78,16 @@ def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:
 def contributions(records: Sequence[Record], weights: np.ndarray) -> np.ndarray:
     """Row s: for each test image the percentage points it earned in record s, as a share of its
     domain: their means over each domain's images add up to the score."""
-    per_image = np.repeat(weights, image_counts(records[0]), axis=1)
-    return np.stack([100 * (per_image * correct(record)).sum(0) for record in records])
+    ends = np.cumsum(image_counts(records[0]))
+    # Of eight steps there are only 256 patterns: what each is worth in each domain is looked up.
+    patterns = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    eights = np.split(weights, range(8, len(weights), 8))
+    worth = [100 * (patterns[:, : len(eight)] @ eight).T for eight in eights]
+    found = np.zeros((len(records), ends[-1]))
+    for row, record in zip(found, records, strict=True):
+        for tables, bits in zip(worth, _packed(record), strict=True):
+            for table, own, part in zip(
+                tables, np.split(row, ends[:-1]), np.split(bits, ends[:-1]), strict=True
+            ):
+                own += table[part]
+    return found

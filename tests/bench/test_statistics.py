@@ -65,6 +65,18 @@ def test_intervals_stand_around_the_recorded_scores(method, metric):
     assert interval(records[::-1], metric) == found
 
 
+@pytest.mark.parametrize("domains", [1, 3, 8, 11])
+def test_contributions_are_sums_over_steps(made, tmp_path, domains):
+    make, images = made.make_record, 7
+    records = [make(tmp_path, seed=s, domains=domains, images=images) for s in range(2)]
+    weights = np.random.default_rng(0).normal(size=(domains, domains))
+    found = outcomes.contributions(records, weights)
+    for row, right in zip(found, map(correct, records), strict=True):
+        for n, value in enumerate(row):
+            earned = [weights[t, n // images] for t in range(domains) if right[t, n]]
+            assert value == pytest.approx(100 * sum(earned))
+
+
 def test_one_seed_covers_images_only_as_the_bootstrap_does(draw):
     """Resample the images of each domain, the same for all steps, and score again."""
     (records,) = draw(seeds=1)
