@@ -98,6 +98,11 @@ INSTEAD = {
     "fsdil-bench run --method avalanche-mas --scenario drawn-1shot": Instead(
         TRAINS, more="--order real,sketch --base-limit 2 --set steps=1"
     ),
+    "fsdil-bench run --method l2p --scenario pacs-4shot --data ~/pacs "
+    "--backbone ViT-B-16-quickgelu:openai --base-limit 40 --set base_epochs=2 "
+    "--set batch_size=14 --set steps=20": Instead(
+        WEIGHTS, more="--backbone tiny-clip --set base_epochs=1 --set steps=1"
+    ),
     **{
         f"fsdil-bench run --method {method} --scenario folder-4shot --data ~/pacs "
         f"--backbone ViT-B-16-quickgelu:{weights}": Instead(WEIGHTS)
