@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .content import load_picture
 from .errors import RequestError
-from .pictures import load_picture
 from .scenario import Samples, Stream
 from .seeds import derive
 from .streams import load_stream
@@ -89,7 +89,7 @@ class _Images(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        picture = load_picture(self.samples, self.samples.ids[index])
+        picture = load_picture(self.samples.load, self.samples.ids[index])
         if self.augment_seed is None:
             view = self.transform.plain(picture)
         else:

@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 
 from .errors import PluginError, RequestError
+from .spec import code_behind
 from .transforms import ImageSpec
 
 if TYPE_CHECKING:
@@ -73,6 +74,13 @@ class Backbone:
     def has_text(self) -> bool:
         """Whether class names can be embedded."""
         return self.tokenizer is not None or self.known_texts is not None
+
+    @property
+    def tokenizer_version(self) -> str:
+        """A hash of the tokenizer's code, and its own word on its version if it has one."""
+        if self.tokenizer is None:
+            return ""
+        return f"{code_behind(self.tokenizer)} {getattr(self.tokenizer, 'version', '')}".rstrip()
 
     @property
     def notes(self) -> dict[str, Any]:

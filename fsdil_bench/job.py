@@ -6,6 +6,7 @@ backbone on a device. Nothing is computed or written here; that is `fsdil_bench.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,8 +108,11 @@ def prepare(
 
     model = job.backbone
     place, precision = choose(device, job.spec.precision)
-    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
-    model.place(place, precision, ArrayStore(cache_folder() / texts), job.stream.class_names)
+    # What a text's embedding follows from: weights, the code around them and the tokenizer.
+    made_by = (model.weights_hash, job.code["backbone"], model.tokenizer_version, precision)
+    version = hashlib.sha256("/".join(made_by).encode()).hexdigest()[:16]
+    texts = ArrayStore(cache_folder() / f"texts-{file_name(model.name)}-{version}.sqlite")
+    model.place(place, precision, texts, job.stream.class_names)
     return replace(job, workers=workers)
 
 
@@ -184,7 +188,11 @@ def identify(
         base_limit=base_limit,
         scenario_options=as_dict(scenario_settings(scenario_info, scenario_options or {})),
     )
-    code = {"method": loads.code(info.factory), "scenario": loads.code(scenario_info.factory)}
+    code = {
+        "method": loads.code(info.factory),
+        "scenario": loads.code(scenario_info.factory),
+        "backbone": loads.code(backbone_info.factory),
+    }
     identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
     return Job(
         spec, identity, code, info, method_class, settings, stream, model, registry,

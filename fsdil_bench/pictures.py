@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 from .backbone import Backbone, file_name
+from .content import load_picture
 from .cost import Meter
-from .errors import DataError, FsdilError
 from .prefetch import default_workers, ordered_map
 from .progress import Progress
 from .scenario import Samples, Stream
@@ -192,7 +192,7 @@ class Pictures:
         for key, sample_id in zip(samples.keys, samples.ids, strict=True):
             picture = self._memory.get(key, kept.get(key))
             if picture is None:
-                picture = load_picture(samples, sample_id)
+                picture = load_picture(samples.load, sample_id)
             self._remember(key, picture)
             yield picture
 
@@ -225,23 +225,4 @@ def _load_parts(
     samples: Samples, ids: dict[str, str], parts: Iterable[list[str]]
 ) -> Iterator[dict[str, np.ndarray]]:
     for part in parts:
-        yield {key: load_picture(samples, ids[key]) for key in part}
-
-
-def load_picture(samples: Samples, sample_id: str) -> np.ndarray:
-    """One decoded picture; one that cannot be read is reported with its id."""
-    try:
-        picture = np.asarray(samples.load(sample_id))
-    except FsdilError:
-        raise
-    except Exception as error:
-        raise DataError(
-            f"image '{sample_id}' cannot be read: {type(error).__name__}: {error}",
-            "Replace or remove the file and run the same command again.",
-        ) from error
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
-        raise DataError(
-            f"image '{sample_id}' is {picture.dtype} {picture.shape}, not uint8 (height, width, 3)",
-            "The scenario's loader must return RGB images.",
-        )
-    return picture
+        yield {key: load_picture(samples.load, ids[key]) for key in part}

@@ -4,7 +4,11 @@ For every domain t: the method learns it from its (few) training images, then pr
 images of domains 0..t in one random mixture, without labels, domain ids or order. From the
 predictions follow the row A[t, 0..t], the routing accuracy and the oracle row. Test sets that
 belong to no domain are predicted afterwards, mixed among themselves. Each finished domain is kept
-on disk; an interrupted run goes on behind the last one.
+on disk; an interrupted run resumes behind the last one.
+
+The state that counts is the one right after learning. The next domain is learned by a method that
+is built again and given that state, so nothing of the test images, and nothing of the true domains
+that the oracle row needs, reaches it.
 
 In a sealed run (`fsdil_bench.sealed`) the method is a stand-in: the real one lives in a process of
 its own for every domain learned and for every pass over test images.
@@ -30,6 +34,7 @@ from .pictures import Pictures
 from .progress import Progress
 from .scenario import Samples, Stream
 from .seeds import numpy_generator, seed_everything
+from .self_report import self_report
 from .views import Batch, TrainDomain
 
 if TYPE_CHECKING:
@@ -50,22 +55,23 @@ class Outcome:
     trained_parameters: list[int] = field(default_factory=list)
     diagnostics: list[dict[str, Any]] = field(default_factory=list)
     served: list[dict[str, Any] | None] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     peak_memory_bytes: int = 0
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
     costs: list[dict[str, Any]] = field(default_factory=list)
     resumed_after: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Loop:
     """One method against one stream whose shots are drawn.
 
-    `shots` is how many images per class a later domain may hand out. In a sealed run `sealed` and
-    `method` are the same object.
+    `build` gives the method before it has learned anything. `shots` is how many images per class a
+    later domain may hand out. In a sealed run `sealed` stands for the method all the time.
     """
 
     name: str
-    method: Method
+    build: Callable[[], Method]
     stream: Stream
     pictures: Pictures
     seed: int
@@ -76,10 +82,12 @@ class Loop:
     after_base: Callable[[], None] | None = None
     shots: int | None = None
     sealed: SealedMethod | None = None
+    method: Method = field(init=False, repr=False)
 
     def run(self) -> Outcome:
         """Go through all domains that are not finished yet."""
         outcome = Outcome()
+        self.method = self.build()
         done = self._resume(outcome)
         outcome.resumed_after = done
         for t in range(done, len(self.stream.domains)):
@@ -91,20 +99,22 @@ class Loop:
             ledger.check(self.shots, self.stream.class_names)
             if self.exemplar_free:
                 self.pictures.forget(self.stream.domains[t].train)
-            result, predictions = self._evaluate(t)
-            state = self._state()
+            state = _copy(self._state())
+            report = self.sealed.self_report() if self.sealed else self_report(self.method)
+            result, predictions = self._evaluate(t, state)
+            if self.stream.unseen:
+                self._renew(state)
+                result["unseen_row"], others = self._evaluate_unseen(t)
+                predictions |= others
+            result["warnings"] += [f"domain {t + 1}: {text}" for text in report.warnings]
             result |= {
                 "state_bytes": state_bytes(state),
-                "trained_parameters": int(self.method.trained_parameters()),
-                "diagnostics": self.method.diagnostics(),
+                "trained_parameters": report.trained_parameters,
+                "diagnostics": report.diagnostics,
                 "served": ledger.summary(t, len(self.stream.domains[t].train)),
             }
             if self.sealed is not None:
                 result["peak_memory_bytes"] = self.sealed.peak_memory_bytes
-            if self.stream.unseen:
-                state = {name: value.detach().clone() for name, value in state.items()}
-                result["unseen_row"], others = self._evaluate_unseen(t, state)
-                predictions |= others
             result["cost"] = self.pictures.meter.take()
             self.folder.save_domain(t, state, result, predictions)
             if t == 0 and self.after_base is not None:
@@ -112,6 +122,10 @@ class Loop:
             if t and not self.keep_checkpoints:
                 self.folder.drop_state(t - 1)
             self._take(outcome, result, predictions)
+            for text in result["warnings"]:
+                self.progress.say(f"warning: {text}")
+            if t + 1 < len(self.stream.domains):
+                self._renew(state)
             row = "  ".join(f"{value:5.1f}" for value in result["row"])
             if "unseen_row" in result:
                 row += "  | " + "  ".join(f"{value:5.1f}" for value in result["unseen_row"])
@@ -124,11 +138,20 @@ class Loop:
         for t in range(done):
             self._take(outcome, *self.folder.load_result(t))
         if done:
-            device = self.pictures.backbone.device
-            state = {k: v.to(device) for k, v in self.folder.load_state(done - 1).items()}
-            self._call("load_state_dict", lambda: self.method.load_state_dict(state))
+            self._load(self.folder.load_state(done - 1))
             self.progress.say(f"going on after domain {done} of {len(self.stream.domains)}")
         return done
+
+    def _renew(self, state: State) -> None:
+        """Go on with a method that knows `state` and nothing else: as after an interruption."""
+        if self.sealed is None:
+            self.method = self.build()
+        self._load(state)
+
+    def _load(self, state: State) -> None:
+        device = self.pictures.backbone.device
+        own = {name: tensor.to(device, copy=True) for name, tensor in state.items()}
+        self._call("load_state_dict", lambda: self.method.load_state_dict(own))
 
     def _train_domain(self, t: int, ledger: Ledger) -> TrainDomain:
         earlier = None
@@ -158,10 +181,9 @@ class Loop:
 
     def _order(self, purpose: str, t: int, images: int) -> np.ndarray:
         """The mixture. A method knows the run's seed and could work out what follows from it
-        alone; in a sealed run the order also depends on the ids of the samples, which it is not
-        given."""
-        unknown = () if self.sealed is None else (self.stream.digest(),)
-        return numpy_generator(self.seed, purpose, t, *unknown).permutation(images)
+        alone; so the order also depends on the ids and the content of all images, which no method
+        is given."""
+        return numpy_generator(self.seed, purpose, t, self.stream.digest()).permutation(images)
 
     def _learn(self, train: TrainDomain, t: int) -> None:
         self._begin("learn", t)
@@ -169,8 +191,11 @@ class Loop:
             self._call("learn", lambda: self.method.learn(train))
         self.pictures.backbone.check_untouched()
 
-    def _evaluate(self, t: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Predict all test images of domains 0..t in a random mixture and score them."""
+    def _evaluate(self, t: int, state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Predict all test images of domains 0..t in a random mixture and score them.
+
+        `state` is the method's before that; predicting must not change it.
+        """
         tests = [domain.test for domain in self.stream.domains[: t + 1]]
         domain_of = np.repeat(np.arange(t + 1), [len(test) for test in tests])
         order = self._order("test order", t, len(domain_of))
@@ -180,8 +205,17 @@ class Loop:
         self._begin("predict", t)
         with self.progress.phase(f"domain {t + 1}: testing", len(labels)):
             routed, classes = self._predict_all(everything, features, order, t, "predict")
-        result: dict[str, Any] = {"row": accuracy_row(classes == labels, domain_of, t + 1)}
+        result: dict[str, Any] = {
+            "row": accuracy_row(classes == labels, domain_of, t + 1),
+            "warnings": [],
+        }
         predictions = {"classes": classes.astype(np.int32)}
+        if changed := differing(state, self._state()):
+            result["warnings"].append(
+                f"domain {t + 1}: predicting changed the state ({', '.join(changed)}); "
+                "the harness restored it"
+            )
+            self._renew(state)
         if isinstance(self.method, RouterMethod):
             oracle = classes.copy()
             wrong = np.flatnonzero(routed != domain_of)
@@ -197,11 +231,8 @@ class Loop:
             predictions["oracle"] = oracle.astype(np.int32)
         return result, predictions
 
-    def _evaluate_unseen(self, t: int, state: State) -> tuple[list[float], dict[str, np.ndarray]]:
-        """Predict the test sets of no domain in a random mixture: accuracies and predictions.
-
-        Afterwards the method is in `state` again, whatever it may have gathered from the images.
-        """
+    def _evaluate_unseen(self, t: int) -> tuple[list[float], dict[str, np.ndarray]]:
+        """Predict the test sets of no domain in a random mixture: accuracies and predictions."""
         tests = [samples for _, samples in self.stream.unseen]
         set_of = np.repeat(np.arange(len(tests)), [len(test) for test in tests])
         order = self._order("unseen order", t, len(set_of))
@@ -210,7 +241,6 @@ class Loop:
         self._begin("predict unseen", t)
         with self.progress.phase(f"domain {t + 1}: testing unseen", len(set_of)):
             routed, classes = self._predict_all(everything, features, order, t, "unseen")
-        self._call("load_state_dict", lambda: self.method.load_state_dict(state))
         predictions = {"unseen_classes": classes.astype(np.int32)}
         if isinstance(self.method, RouterMethod):
             predictions["unseen_routed"] = routed.astype(np.int16)
@@ -314,6 +344,7 @@ class Loop:
         outcome.state_bytes.append(result["state_bytes"])
         outcome.trained_parameters.append(result["trained_parameters"])
         outcome.diagnostics.append(result["diagnostics"])
+        outcome.warnings += result.get("warnings", [])
         outcome.served.append(result.get("served"))  # None: a domain learned by an older version
         outcome.peak_memory_bytes = max(
             outcome.peak_memory_bytes, result.get("peak_memory_bytes", 0)
@@ -351,6 +382,27 @@ def checked_state(name: str, method: Method) -> State:
             "Store a number as torch.tensor(number).",
         )
     return state
+
+
+def differing(one: State, other: State) -> list[str]:
+    """The names under which two states differ, sorted."""
+    return sorted(
+        name
+        for name in one.keys() | other.keys()
+        if name not in one or name not in other or not _equal(one[name], other[name])
+    )
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if not one.is_floating_point():
+        return torch.equal(one, other)
+    return bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
+def _copy(state: State) -> State:
+    return {name: tensor.detach().clone() for name, tensor in state.items()}
 
 
 def _joined(parts: list[Samples]) -> Samples:

@@ -32,7 +32,9 @@ class Record:
     accuracy on each of them after every domain. `served` says for each domain what its views handed
     out (`Ledger.summary`), `audit` what the state of an exemplar-free method could hold
     (`fsdil_bench.audit`); records of older versions have neither. `sealed` is true where learning
-    and predicting were separate processes. `content_sha256` is a hash of all other fields
+    and predicting were separate processes. `warnings` say what went wrong without ending the run,
+    for instance that predicting changed the state. `protocol` is the version of the harness's own
+    rules (`fsdil_bench.spec.PROTOCOL`). `content_sha256` is a hash of all other fields
     (`content_hash`); records of older versions have none.
     """
 
@@ -51,6 +53,8 @@ class Record:
     served: list[dict[str, Any]] | None = None
     audit: list[dict[str, Any]] | None = None
     sealed: bool = False
+    warnings: list[str] | None = None
+    protocol: int = 1
     content_sha256: str | None = None
     method: dict[str, Any] = field(default_factory=dict)
     diagnostics: dict[str, Any] = field(default_factory=dict)
@@ -68,9 +72,11 @@ class Record:
     def _values(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del values["folder"]
-        for name in ("unseen", "served", "audit", "sealed", "content_sha256"):
+        for name in ("unseen", "served", "audit", "sealed", "warnings", "content_sha256"):
             if values[name] is None or values[name] is False:
                 del values[name]  # only records that have something to say know these fields
+        if values["protocol"] == 1:
+            del values["protocol"]  # the first records do not say so
         return values
 
     @classmethod

@@ -135,6 +135,7 @@ def _inner_problems(record: Record) -> Iterator[str]:
             stream=record.scenario["digest"],
             weights=record.method["weights"],
             code=record.method["code"],
+            protocol=record.protocol,
         )
     except TypeError:
         yield "spec has fields that this version of fsdil-bench does not know"
@@ -142,7 +143,7 @@ def _inner_problems(record: Record) -> Iterator[str]:
     if record.run_id != due_id:
         yield (
             f"run_id is {record.run_id}, but spec, samples, weights and code of this record "
-            f"give {due_id}: one of them was changed, or the protocol was another"
+            f"give {due_id}: one of them was changed"
         )
 
 

@@ -24,6 +24,7 @@ from .plugins import Registry, load_registry
 from .progress import Progress
 from .record import Record, file_sha256
 from .scenario import ScenarioId, Stream
+from .spec import PROTOCOL
 
 if TYPE_CHECKING:
     from .pictures import Pictures
@@ -112,7 +113,7 @@ def _carry_out(
     with _sealed(job, pictures, folder, progress) as sealed:
         outcome = Loop(
             name=job.spec.method,
-            method=sealed or job.build_method(),
+            build=(lambda: sealed) if sealed else job.build_method,
             stream=job.stream,
             pictures=pictures,
             seed=job.spec.seed,
@@ -164,6 +165,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
     digest = file_sha256(folder.save_predictions(predictions))
     return Record(
         run_id=job.run_id,
+        protocol=PROTOCOL,
         spec=job.spec.to_dict(),
         scenario={
             "digest": job.stream.digest(),
@@ -209,6 +211,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         if job.info.exemplar_free
         else None,
         sealed=job.sealed,
+        warnings=outcome.warnings or None,
         cost=total(outcome.costs)
         | {
             "per_domain": outcome.costs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .content import ContentKeys, Loader, PictureKeys
 from .errors import DataError, RequestError, unknown
-
-#: Loads one image by its sample id: RGB, uint8, (height, width, 3).
-Loader = Callable[[str], np.ndarray]
 
 #: The presets of `fsdil_bench.transforms`, named here because that module imports torch.
 TRANSFORMS = ("cddb", "clip", "core50", "domainnet")
@@ -65,8 +63,10 @@ class ScenarioRequest:
 class Samples:
     """Labelled images: ids, labels and how to load one.
 
-    `keys` tell the content of each image to the caches; they default to the ids, which is right
-    where the id determines the picture, and must change when a file of the same name does.
+    `keys` tell the content of each image, to the caches and to the run's id. `file_samples` makes
+    them of the files' bytes. Where a picture is computed, give keys that say how, for instance
+    `v1/<id>`: they count within the scenario, its options and the version of its code. Without
+    keys every picture is loaded and hashed before the run begins.
     """
 
     ids: tuple[str, ...]
@@ -75,9 +75,11 @@ class Samples:
     keys: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", np.asarray(self.labels, dtype=np.int64))
+        labels = np.array(self.labels, dtype=np.int64)
+        labels.setflags(write=False)  # of the harness alone: whoever needs labels gets a copy
+        object.__setattr__(self, "labels", labels)
         if not self.keys:
-            object.__setattr__(self, "keys", self.ids)
+            object.__setattr__(self, "keys", PictureKeys(self.ids, self.load))
         if not len(self.ids) == len(self.labels) == len(self.keys):
             raise ValueError("ids, labels and keys must have one entry per image")
 
@@ -87,20 +89,24 @@ class Samples:
     def subset(self, positions: Iterable[int]) -> Samples:
         """The samples at `positions`, in that order."""
         chosen = list(positions)
+        keys = self.keys
         return Samples(
             tuple(self.ids[i] for i in chosen),
             self.labels[chosen],
             self.load,
-            tuple(self.keys[i] for i in chosen),
+            keys.select(chosen)
+            if isinstance(keys, ContentKeys)
+            else tuple(keys[i] for i in chosen),
         )
 
     def digest(self) -> str:
-        """A hash of the ordered ids and labels: the same value means the same samples."""
+        """A hash of the ordered ids, labels and keys: the same value means the same images."""
         return self._digest
 
     @cached_property
     def _digest(self) -> str:
-        text = "\n".join(f"{i} {y}" for i, y in zip(self.ids, self.labels, strict=True))
+        lines = zip(self.ids, self.labels.tolist(), self.keys, strict=True)
+        text = "\n".join(f"{i} {y} {key}" for i, y, key in lines)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -33,6 +33,7 @@ from .cost import Meter
 from .errors import FsdilError, PluginError
 from .method import Method, RouterMethod, State
 from .sealed_wire import NUMBER, Channel, Message
+from .self_report import SelfReport
 from .store import cache_folder
 from .streams import SEALED
 from .views import Batch, TrainDomain
@@ -175,7 +176,7 @@ class SealedMethod(Method):
         self._child: Child | None = None
         self._task, self._wanted = ("", 0), 0
         self._state: State | None = None
-        self._trained, self._diagnostics = 0, dict[str, Any]()
+        self._report = SelfReport(0, {}, [])
         self._phases: dict[int, ExitStack] = {}
 
     def __enter__(self) -> SealedMethod:
@@ -200,7 +201,7 @@ class SealedMethod(Method):
         try:
             with meter.phase("process"):
                 earlier = None if domain._earlier is None else [v.index for v in domain._earlier]
-                labels = {str(i): torch.from_numpy(v._samples.labels) for i, v in views.items()}
+                labels = {str(i): torch.tensor(v._samples.labels) for i, v in views.items()}
                 child = self._open(labels, index=domain.index, earlier=earlier)
                 done = self._wait(child, "learned", views)
                 self._end()
@@ -214,7 +215,7 @@ class SealedMethod(Method):
             self._pictures.meter = meter
         device = self._job.backbone.device
         self._state = {name: tensor.to(device) for name, tensor in done.tensors.items()}
-        self._trained, self._diagnostics = done.fields["trained"], done.fields["diagnostics"]
+        self._report = SelfReport(*done.fields["report"])
         self.peak_memory_bytes = 0
         self._note_memory(done)
 
@@ -230,13 +231,9 @@ class SealedMethod(Method):
         """Go on from `state`."""
         self._state = state
 
-    def trained_parameters(self) -> int:
+    def self_report(self) -> SelfReport:
         """What the method said when it had learned."""
-        return self._trained
-
-    def diagnostics(self) -> dict[str, Any]:
-        """What the method said when it had learned."""
-        return self._diagnostics
+        return self._report
 
     def _ask(self, call: str, batch: Batch, domains: torch.Tensor | None = None) -> torch.Tensor:
         if self._child is None:

@@ -40,6 +40,7 @@ from .protocol import call_plugin, checked_state
 from .scenario import Samples, Stream
 from .sealed_wire import NUMBER, Channel, Message
 from .seeds import seed_everything
+from .self_report import self_report
 from .spec import RunSpec, code_version
 from .transforms import Transform, build_transform
 from .views import Batch, TrainDomain
@@ -308,8 +309,7 @@ def _learn(harness: Harness, job: Job, method: Method, message: Message) -> None
     harness.tell(
         "learned",
         checked_state(job.spec.method, method),
-        trained=int(method.trained_parameters()),
-        diagnostics=method.diagnostics(),
+        report=self_report(method),
         peak_memory_bytes=peak_memory_bytes(job.backbone.device),
         **meter.take(),
     )

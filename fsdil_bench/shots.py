@@ -1,7 +1,9 @@
 """The K-shot draw: the base domain keeps all its images, every later domain K per class.
 
-The draw depends on the data set, the seed, the domain and the class only, never on the method or
-on K, so every method learns from the same images and the 2-shot draw contains the 1-shot draw.
+The draw of a class depends on the data set, the seed, the domain and the ids of the class's images,
+never on the method, on K, on other classes or on what classes are called. So every method learns
+from the same images, the 2-shot draw contains the 1-shot draw, and leaving a class out changes no
+other.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ def draw_shots(stream: Stream, shots: int, seed: int, base_limit: int | None = N
     for t, domain in enumerate(stream.domains):
         limit = shots if t else base_limit
         if limit is not None:
-            train = _first_drawn(domain.train, limit, seed, f"{stream.name}/{domain.name}")
-            domain = replace(domain, train=train)
+            purpose = ("shots", f"{stream.name}/{domain.name}")
+            drawn = drawn_order(domain.train, seed, *purpose)
+            chosen = [int(i) for members in drawn for i in members[:limit]]
+            domain = replace(domain, train=domain.train.subset(chosen))
         domains.append(domain)
     return replace(stream, domains=tuple(domains))
 
@@ -37,9 +41,6 @@ def drawn_order(samples: Samples, seed: int, *purpose: object) -> Iterator[np.nd
         members = np.flatnonzero(samples.labels == label)
         # By id, so that the draw does not depend on the order in which a loader lists files.
         members = members[np.argsort(ids[members], kind="stable")]
-        yield members[numpy_generator(seed, *purpose, int(label)).permutation(len(members))]
-
-
-def _first_drawn(samples: Samples, limit: int, seed: int, place: str) -> Samples:
-    drawn = drawn_order(samples, seed, "shots", place)
-    return samples.subset(int(i) for members in drawn for i in members[:limit])
+        # Its first id stands for the class: its number depends on which other classes there are.
+        draw = numpy_generator(seed, *purpose, ids[members[0]])
+        yield members[draw.permutation(len(members))]

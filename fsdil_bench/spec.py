@@ -1,8 +1,9 @@
 """What a run is, and the id that follows from it.
 
 The id is a hash of everything that can change the result: the method with its whole config, the
-scenario with its samples, seed, backbone weights, precision, and the code of method and scenario.
-Where the result is written, how the data folder is called and which device is used are not in it.
+scenario with its samples and their content, seed, backbone weights, precision, and the code of
+method, scenario and backbone. Where the result is written, how the data folder is called and which
+device or Python is used are not in it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import ast
 import hashlib
 import importlib.util
 import inspect
+import io
 import json
-from dataclasses import asdict, dataclass, field
+import tokenize
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,17 @@ from .descriptors import Factory
 
 #: Raised whenever the harness itself (draws, loop, evaluation) changes results.
 PROTOCOL = 1
+
+
+#: Raised whenever code is hashed in another way: the same code then has another hash.
+_CODE_HASH = "tokens 1"
+
+#: The fields that every id covers. A field that came later counts only where it is not at its
+#: default, so that a new field leaves the ids of all earlier runs as they are.
+_FIRST_FIELDS = (
+    "method", "config", "scenario", "seed", "backbone", "precision", "order", "base_limit",
+    "scenario_options",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,11 +58,23 @@ class RunSpec:
         return plain
 
 
-def run_id(spec: RunSpec, *, stream: str, weights: str, code: dict[str, str]) -> str:
+def run_id(
+    spec: RunSpec,
+    *,
+    stream: str,
+    weights: str,
+    code: dict[str, str],
+    protocol: int = PROTOCOL,
+) -> str:
     """The id of a run from its spec, the digest of its samples, its weights and its code."""
+    defaults = {field.name: field.default for field in fields(spec)}
     known = {
-        "protocol": PROTOCOL,
-        "spec": spec.to_dict(),
+        "protocol": protocol,
+        "spec": {
+            name: value
+            for name, value in spec.to_dict().items()
+            if name in _FIRST_FIELDS or value != defaults[name]
+        },
         "stream": stream,
         "weights": weights,
         "code": code,
@@ -59,12 +86,27 @@ def run_id(spec: RunSpec, *, stream: str, weights: str, code: dict[str, str]) ->
 def code_version(factory: Factory) -> str:
     """A hash of the source behind a factory: its module and what that imports of its own package.
 
-    Comments, docstrings and layout do not count, so mending a text does not orphan results.
+    Comments, docstrings and layout do not count, so correcting a text does not orphan results. The
+    hash is the same under every version of Python.
     """
-    digest = hashlib.blake2b(digest_size=8)
+    digest = hashlib.blake2b(_CODE_HASH.encode(), digest_size=8)
     for path in sorted(_sources(factory)):
-        digest.update(_essence(path.read_text(encoding="utf-8")).encode())
+        digest.update(b"\0" + _essence(path.read_text(encoding="utf-8")).encode())
     return digest.hexdigest()
+
+
+def code_behind(thing: object) -> str:
+    """`code_version` of a function, a class or an object's class; empty without a source."""
+    made: Any = thing if inspect.isfunction(thing) or inspect.isclass(thing) else type(thing)
+    try:
+        file = Path(inspect.getfile(made))
+    except (TypeError, OSError):
+        return ""
+    known = f"{made.__module__}:{made.__qualname__}"
+    try:
+        return code_version(known if file in _sources(known) else made)
+    except ValueError:  # a module without a spec, such as __main__
+        return code_version(made)
 
 
 def _sources(factory: Factory) -> set[Path]:
@@ -72,6 +114,7 @@ def _sources(factory: Factory) -> set[Path]:
         return {Path(inspect.getfile(factory))}
     found: set[Path] = set()
     waiting = [factory.partition(":")[0]]
+    own = _package(waiting[0])
     while waiting:
         module = waiting.pop()
         try:
@@ -83,16 +126,24 @@ def _sources(factory: Factory) -> set[Path]:
         path = Path(spec.origin)
         if path not in found:
             found.add(path)
-            source = path.read_text(encoding="utf-8")
-            waiting += _own_imports(source, module, path.name == "__init__.py")
+            names = _imports(path.read_text(encoding="utf-8"), module, path.name == "__init__.py")
+            waiting += [name for name in names if f"{name}.".startswith(f"{own}.")]
     return found
+
+
+def _package(module: str) -> str:
+    """The package whose files count as a module's own: the top-level one. In the harness it is the
+    part that the module lies in, because `PROTOCOL` stands for the rest."""
+    top, _, rest = module.partition(".")
+    if top != __package__ or not rest:
+        return top
+    return f"{top}.{rest.partition('.')[0]}"
 
 
 # Methods share files, and runs methods: each text is looked through once in a process.
 @lru_cache(maxsize=1024)
-def _own_imports(source: str, module: str, is_package: bool) -> tuple[str, ...]:
-    """Modules (or names in them) of the same top-level package that a file imports."""
-    top = module.partition(".")[0]
+def _imports(source: str, module: str, is_package: bool) -> tuple[str, ...]:
+    """Modules (or names in them) that a file imports."""
     package = module if is_package else module.rpartition(".")[0]
     names: list[str] = []
     for node in ast.walk(ast.parse(source)):
@@ -102,22 +153,58 @@ def _own_imports(source: str, module: str, is_package: bool) -> tuple[str, ...]:
             start = package.rsplit(".", node.level - 1)[0] if node.level else ""
             origin = ".".join(part for part in (start, node.module) if part)
             names += [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
-    return tuple(name for name in names if name.partition(".")[0] == top)
+    return tuple(names)
+
+
+_UNSEEN = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
 
 
 @lru_cache(maxsize=1024)
 def _essence(source: str) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        if isinstance(node, documented) and node.body and _is_docstring(node.body[0]):
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
+    """The tokens of a source line by line, without comments, docstrings and layout.
+
+    A line of strings alone does nothing: it is a docstring, or might as well be one.
+    """
+    lines: list[str] = []
+    line: list[str] = []
+    only_strings = True
+    for kind, text in _tokens(source):
+        if kind in (tokenize.INDENT, tokenize.DEDENT):
+            lines.append("<" if kind == tokenize.DEDENT else ">")
+        elif kind == tokenize.NEWLINE:
+            if line and not only_strings:
+                lines.append(" ".join(line))
+            line, only_strings = [], True
+        else:
+            line.append(text)
+            only_strings = only_strings and kind == tokenize.STRING
+    return "\n".join(lines)
 
 
-def _is_docstring(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+def _tokens(source: str) -> Iterator[tuple[int, str]]:
+    """Kind and text of every token that counts; an f-string is one token in every Python.
+
+    From Python 3.12 on, its parts come as tokens of their own.
+    """
+    rows = io.StringIO(source).readlines()
+    begins = getattr(tokenize, "FSTRING_START", None)
+    ends = getattr(tokenize, "FSTRING_END", None)
+    depth, start = 0, (0, 0)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == begins:
+            start = start if depth else token.start
+            depth += 1
+        elif token.type == ends:
+            depth -= 1
+            if not depth:
+                yield tokenize.STRING, _between(rows, start, token.end)
+        elif not depth and token.type not in _UNSEEN:
+            yield token.type, token.string
+
+
+def _between(rows: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    """The text between two places (line from 1, column from 0)."""
+    if start[0] == end[0]:
+        return rows[start[0] - 1][start[1] : end[1]]
+    middle = rows[start[0] : end[0] - 1]
+    return "".join([rows[start[0] - 1][start[1] :], *middle, rows[end[0] - 1][: end[1]]])

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .config import NoConfig, resolve
+from .config import NoConfig, as_dict, resolve
+from .content import ContentKeys
 from .data_folders import find_data
 from .descriptors import VALIDATION, ScenarioInfo, load_factory
 from .errors import FsdilError, PluginError, RequestError
 from .plugins import Registry, load_registry
-from .scenario import ScenarioId, ScenarioRequest, Stream, arrange, check_stream, check_transform
+from .scenario import (
+    Samples,
+    ScenarioId,
+    ScenarioRequest,
+    Stream,
+    arrange,
+    check_stream,
+    check_transform,
+)
 from .shots import draw_shots
+from .spec import code_version
 from .validation import validation_stream
 
 #: Set in the processes of a sealed run, in which no stream may be had.
@@ -96,4 +108,23 @@ def build_stream(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
         ) from error
     if not isinstance(stream, Stream):
         raise PluginError(f"scenario '{info.name}' built {type(stream).__name__}, not a Stream")
-    return replace(stream, name=info.name)
+    return _keyed(replace(stream, name=info.name), info, request)
+
+
+def _keyed(stream: Stream, info: ScenarioInfo, request: ScenarioRequest) -> Stream:
+    """The stream with keys that no other scenario has, also where the plugin chose them.
+
+    Such keys say how a picture is computed: that holds for this code under these options.
+    """
+    settings = {} if request.options is None else as_dict(request.options)
+    made_by = json.dumps([code_version(info.factory), request.variant, settings], sort_keys=True)
+    prefix = f"{info.name}-{hashlib.blake2b(made_by.encode(), digest_size=6).hexdigest()}/"
+
+    def own(samples: Samples) -> Samples:
+        if isinstance(samples.keys, ContentKeys):
+            return samples
+        return replace(samples, keys=tuple(prefix + key for key in samples.keys))
+
+    domains = [replace(each, train=own(each.train), test=own(each.test)) for each in stream.domains]
+    unseen = tuple((name, own(samples)) for name, samples in stream.unseen)
+    return replace(stream, domains=tuple(domains), unseen=unseen)

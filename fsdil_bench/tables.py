@@ -138,6 +138,7 @@ def provenance(record: Record) -> Table:
     rows.append(["samples", record.scenario["digest"][:16]])
     if record.sealed:
         rows.append(["sealed", "learned and predicted in separate processes"])
+    rows += [["warning", text] for text in record.warnings or ()]
     rows += [[key, _brief(value)] for key, value in record.provenance.items()]
     return table(["provenance", ""], rows)
 

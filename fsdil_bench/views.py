@@ -3,6 +3,7 @@ labels, domains or order.
 
 A `TrainDomain` is open while the method learns it and closed afterwards: nothing of an earlier
 domain can be read again. A test `Batch` holds tensors only, so nothing leads from it to a label.
+All tensors that are handed out are copies: a method may write into them.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class TrainDomain:
     @property
     def labels(self) -> torch.Tensor:
         """Class ids of all images, (n,), on the run's device."""
-        return torch.from_numpy(self._of_now().labels).to(self._pictures.backbone.device)
+        return torch.tensor(self._of_now().labels, device=self._pictures.backbone.device)
 
     @property
     def earlier(self) -> tuple[TrainDomain, ...]:
@@ -189,7 +190,7 @@ class TrainDomain:
         return TrainBatch(
             self._normalised(views),
             self._pictures.to_device(torch.from_numpy(labels)),
-            torch.from_numpy(positions),
+            torch.tensor(positions),
         )
 
     def _normalised(self, views: torch.Tensor) -> torch.Tensor:

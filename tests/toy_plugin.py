@@ -187,8 +187,8 @@ class KeepsDomains(Means):
 
     def learn(self, domain):
         if domain.index:
-            self.kept.features()
-        self.kept = domain
+            KeepsDomains.kept.features()
+        KeepsDomains.kept = domain
         super().learn(domain)
 
 
@@ -214,7 +214,48 @@ class OddState(Means):
         return {"sums": [1, 2, 3]}
 
 
+class LearnsFromTests(Means):
+    """Adds what it predicts to its state, and remembers it beside the state, too."""
+
+    secret = 0
+
+    def predict(self, batch):
+        classes = super().predict(batch)
+        self.sums.index_add_(0, classes, batch.features)
+        self.secret += 1
+        return classes
+
+    def learn(self, domain):
+        assert not self.secret
+        super().learn(domain)
+
+
+class LearnsFromOracle(Router):
+    """Would keep the true domains that only the oracle's pass is given."""
+
+    told = 0
+
+    def learn(self, domain):
+        assert not self.told
+        super().learn(domain)
+
+    def predict_in_domain(self, batch, domains):
+        self.told = max(self.told, int(domains.max()))
+        return super().predict_in_domain(batch, domains)
+
+
+class OddReports(Means):
+    """Says of itself what JSON has no word for."""
+
+    def trained_parameters(self):
+        raise RuntimeError("nobody knows")
+
+    def diagnostics(self):
+        return {"loss": float("nan"), "bounds": (float("-inf"), 1), "sum": self.sums.sum()}
+
+
 METHODS = [
+    LearnsFromTests, LearnsFromOracle, OddReports,
     Means, Slow, Router, RaisesInBuild, RaisesInLearn, RaisesInPredict, ReturnsLogits,
     ReturnsTooFew, ReturnsOutOfRange, KeepsDomains, AsksForEarlier, SpoilsBackbone,
     UndeclaredImages, OddState,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from .finding import CheckError
@@ -22,6 +23,24 @@ def quiet_prediction(world: Slice) -> str:
                 "Learn nothing from test images, and count nothing while predicting.",
             )
     return "state and predictions stay as they are"
+
+
+def kept_data(world: Slice) -> str:
+    """The images, labels and class names that the harness keeps are as they were."""
+    domains = len(world.watched.stages)
+    kept, untouched = world.kept_stream(), world.untouched_stream()
+    remedy = "Write only into what labels, features(), images() and batches() give: copies."
+    if (kept.class_names, kept.synonyms) != (untouched.class_names, untouched.synonyms):
+        raise CheckError("the harness's class names were changed", remedy)
+    for t, (one, other) in enumerate(zip(kept.domains, untouched.domains, strict=True)):
+        for part, mine, theirs in (
+            ("training", one.train, other.train),
+            ("test", one.test, other.test),
+        ):
+            if mine.ids != theirs.ids or not np.array_equal(mine.labels, theirs.labels):
+                found = f"the harness's {part} images or labels of domain {t + 1} were changed"
+                raise CheckError(found, remedy)
+    return f"labels, order and names are as they were before {domains} domains"
 
 
 def side_effects(world: Slice) -> str:

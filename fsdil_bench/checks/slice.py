@@ -102,6 +102,7 @@ class Slice:
         # Features are cached, so that many tests cost nothing; images have to be encoded.
         self._tests = 3 if "images" in job.method_class.inputs else 20
         self._batches: dict[tuple[Cut, int], Batch] = {}
+        self._streams: dict[Cut, Stream] = {}
         self._trial: Trial | None = None
         self._unwatchable = ""
 
@@ -124,6 +125,14 @@ class Slice:
     def pristine_model(self) -> torch.nn.Module:
         """The backbone's model, built once more."""
         return self.job.backbone._build()
+
+    def kept_stream(self) -> Stream:
+        """The stream that the watched run went through."""
+        return self._stream(self.cut)
+
+    def untouched_stream(self, cut: Cut | None = None) -> Stream:
+        """A stream that no method has seen."""
+        return cut_stream(self.job.stream, cut or self.cut, self._tests)
 
     def close(self) -> None:
         """Release the caches."""
@@ -207,7 +216,9 @@ class Slice:
                 else None,
             )
             self._batches[cut, t] = batch.select(mixture(len(batch)))
-        return self._batches[cut, t]
+        kept = self._batches[cut, t]
+        # A copy: a method may write into what it gets.
+        return kept.select(torch.arange(len(kept)))
 
     def state_of(self, method: Method) -> State:
         """Copies of what the method remembers."""
@@ -249,7 +260,10 @@ class Slice:
         return self.pictures.transform.normalise(views, self.job.backbone.device)
 
     def _stream(self, cut: Cut) -> Stream:
-        return cut_stream(self.job.stream, cut, self._tests)
+        """The same object every time, as in a run: what a method changes in it stays changed."""
+        if cut not in self._streams:
+            self._streams[cut] = self.untouched_stream(cut)
+        return self._streams[cut]
 
 
 def open_slice(

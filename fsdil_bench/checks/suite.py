@@ -31,6 +31,7 @@ CHECKS: dict[str, Check] = {
         apart.quiet_prediction,
         contract.one_shot,
         contract.two_classes,
+        apart.kept_data,
         apart.side_effects,
         apart.frozen_backbone,
         apart.shots,

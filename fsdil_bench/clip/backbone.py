@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def open_clip_backbone(
         weights_hash=weights_hash,
         image=ImageSpec(design.image_size, design.mean, design.std),
         embed_dim=design.embed_dim,
-        tokenizer=_tokenizer(design) if text_tower else None,
+        tokenizer=OpenClipTokenizer(design) if text_tower else None,
         known_texts=known_texts,
         image_tower=image_tower,
         notes=notes,
@@ -105,13 +106,22 @@ def _notes(plan: Resolved, hashes: list[str]) -> dict[str, Any]:
     }
 
 
-def _tokenizer(design: Architecture) -> Tokenizer:
-    """The model's tokenizer, which imports open_clip when it gets the first text."""
+class OpenClipTokenizer:
+    """The tokenizer of a model of open_clip, which is imported when the first text comes."""
 
-    @cache
-    def load() -> Tokenizer:
+    def __init__(self, design: Architecture) -> None:
+        self._design = design
+        self.version = f"open_clip_torch {metadata.version('open_clip_torch')}"
+
+    def __call__(self, texts: list[str]) -> torch.Tensor:
+        """Token ids, (n, length)."""
+        return self._loaded(texts)
+
+    @cached_property
+    def _loaded(self) -> Tokenizer:
         import open_clip
 
+        design = self._design
         try:
             tokenizer: Tokenizer = open_clip.get_tokenizer(
                 f"local-dir:{design.folder}" if design.folder else design.model
@@ -122,5 +132,3 @@ def _tokenizer(design: Architecture) -> Tokenizer:
                 "Some models need the package transformers, and their tokenizer's files.",
             ) from error
         return tokenizer
-
-    return lambda texts: load()(texts)

@@ -27,6 +27,10 @@ BAD = TESTS / "bad_plugins"
 # Which checks fail for which plugin, the one it is made for first, and what that one says.
 CAUGHT = {
     "keeps_images": (["exemplars", "leaks"], "'buffer' of the state holds a training"),
+    "rewrites_labels": (
+        ["kept-data", "shots", "determinism", "seeds", "save-load"],
+        "training images or labels of domain 1 were changed",
+    ),
     "peeks_at_order": (["order", "batch-size"], "change with the images backwards"),
     "ignores_seeds": (["seeds", "determinism", "save-load"], "the seed is the same"),
     "changes_globals": (["side-effects"], "torch's default dtype"),

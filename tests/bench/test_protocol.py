@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from fsdil_bench import Record
 from fsdil_bench.errors import DataError, PluginError, RequestError
 from fsdil_bench.job import prepare
 from fsdil_bench.progress import Progress
+from fsdil_bench.protocol import Loop
+from fsdil_bench.seeds import numpy_generator
 
 
 def predictions_of(record):
@@ -170,3 +175,54 @@ def test_order_base_and_limit_change_the_run(toy_run):
     assert based.spec["order"][0] == "d1"
     assert limited.scenario["domains"][0]["train"] == 6
     assert len({r.run_id for r in (plain, reordered, based, limited)}) == 4
+
+
+def test_the_state_that_counts_is_the_one_after_learning(toy_run):
+    """A method that learns from test images gains nothing by it, and the record says so."""
+    honest, cheater = toy_run("toy-means"), toy_run("toy-learnsfromtests")
+    assert len(cheater.warnings) == 4
+    assert (
+        "domain 1: predicting changed the state (sums); the harness restored it"
+        in (cheater.warnings[0])
+    )
+    assert honest.warnings is None
+    states = [
+        load_file(record.folder / "domain-3" / "state.safetensors") for record in (honest, cheater)
+    ]
+    assert torch.equal(states[0]["sums"], states[1]["sums"])
+
+
+def test_true_domains_of_the_oracle_reach_no_later_domain(toy_run):
+    record = toy_run("toy-learnsfromoracle")
+    assert record.oracle_matrix == toy_run("toy-router").oracle_matrix
+
+
+def test_a_method_cannot_work_out_the_order_of_test_images(toy_run, monkeypatch):
+    """Not from the seed, which it knows: other images under the same ids are mixed differently."""
+    orders = []
+    honest = Loop._order
+
+    def order(self, *arguments):
+        orders.append(honest(self, *arguments).tolist())
+        return np.array(orders[-1])
+
+    monkeypatch.setattr(Loop, "_order", order)
+    toy_run()
+    assert orders[0] != numpy_generator(0, "test order", 0).permutation(30).tolist()
+    toy_run(order=["d0", "d1"])
+    assert orders[0] != orders[4]  # what is salted in covers all images of the stream
+
+
+def test_what_a_method_says_of_itself_costs_no_run(toy_run):
+    record = toy_run("toy-oddreports")
+    assert record.cost["trained_parameters"] == [0] * 4
+    first = record.diagnostics["per_domain"][0]
+    assert (first["loss"], first["bounds"]) == ("nan", ["-inf", 1])
+    assert isinstance(first["sum"], float)
+    assert any("trained_parameters() failed" in text for text in record.warnings)
+    assert any("diagnostics().loss is nan" in text for text in record.warnings)
+    assert record.metrics == toy_run("toy-means").metrics
+    assert Record.load(record.folder) == record
+    sealed = toy_run("toy-oddreports", sealed=True)
+    assert sealed.warnings == record.warnings
+    assert sealed.diagnostics == record.diagnostics

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import toy_plugin
 
-from fsdil_bench import Batch, TrainDomain
+from fsdil_bench import Batch, Samples, TrainDomain
 from fsdil_bench.errors import PluginError
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
@@ -132,3 +133,40 @@ def test_batch_holds_what_was_declared():
 def test_nothing_in_a_batch_leads_to_labels():
     batch = Batch(torch.zeros(2, 3, 8, 8), torch.zeros(2, 4))
     assert all(torch.is_tensor(value) for value in vars(batch).values())
+
+
+def test_nothing_handed_out_is_what_the_harness_keeps(domain):
+    """A method may write into all it gets; the next to ask gets what the first one got."""
+    one = domain()
+
+    def everything():
+        batch = next(iter(one.batches(10, shuffle=False, augment=False)))
+        taken = one.take([3, 1])
+        named = {"labels": one.labels, "features": one.features(), "images": one.images()}
+        for name, each in (("batch", batch), ("taken", taken)):
+            parts = ("images", "labels", "positions")
+            named |= {f"{name}.{part}": getattr(each, part) for part in parts}
+        return named
+
+    first = {name: tensor.clone() for name, tensor in everything().items()}
+    for name, tensor in everything().items():
+        tensor += 1
+        again = everything()
+        assert all(torch.equal(again[each], first[each]) for each in first), name
+
+
+def test_an_order_that_is_written_into_stays_as_it_was(domain):
+    seen = []
+    for batch in domain().batches(10):
+        seen += batch.positions.tolist()
+        batch.positions.zero_()
+    assert sorted(seen) == list(range(36))
+
+
+def test_labels_of_samples_are_read_only(domain):
+    given = np.arange(3)
+    samples = Samples(("a", "b", "c"), given, toy_plugin.load)
+    given += 1
+    assert samples.labels.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        samples.labels[0] = 7
