@@ -85,7 +85,8 @@ def record(right: np.ndarray, seed: int, method: str, folder: Path) -> Simulated
     matrix = [row[: t + 1] for t, row in enumerate((100 * shares).tolist())]
     number = str(next(_number))
     domains = [
-        {"name": f"d{i}", "test": n, "test_sha256": f"test{i}"} for i, n in enumerate(COUNTS)
+        {"name": f"d{i}", "test": n, "test_sha256": f"test{i}", "train_sha256": f"train{i}"}
+        for i, n in enumerate(COUNTS)
     ]
     return SimulatedRecord(
         run_id=number,

@@ -77,6 +77,8 @@ def shared_seeds(a: Sequence[Record], b: Sequence[Record]) -> tuple[list[Record]
     for record in (*a, *b):
         check_comparable(a[0], record)
     seeds = sorted(ours.keys() & theirs.keys())
+    for seed in seeds:
+        _check_training(ours[seed], theirs[seed])
     if seeds:
         return [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
     number = min(len(ours), len(theirs))
@@ -120,12 +122,26 @@ def check_comparable(a: Record, b: Record) -> None:
             )
 
 
+def _check_training(a: Record, b: Record) -> None:
+    """Refuse runs of one scenario and seed that learned from different images."""
+    same = all(a.spec[name] == b.spec[name] for name in ("scenario", "base_limit"))
+    if same and _trains(a) != _trains(b):
+        raise RequestError(
+            f"{_name(a)} and {_name(b)} learned from different images under seed {a.spec['seed']}",
+            "The data set was changed between the runs, or the protocol: run both again.",
+        )
+
+
 def _domains(record: Record) -> list[str]:
     return [domain["name"] for domain in record.scenario["domains"]]
 
 
 def _tests(record: Record) -> list[str]:
     return [domain["test_sha256"] for domain in record.scenario["domains"]]
+
+
+def _trains(record: Record) -> list[str]:
+    return [domain["train_sha256"] for domain in record.scenario["domains"]]
 
 
 def _backbone(record: Record) -> str:

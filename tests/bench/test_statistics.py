@@ -235,6 +235,9 @@ def test_what_does_not_compare_is_refused(draw):
         compare([a], [changed(b, scenario={"domains": domains})])
     with pytest.raises(RequestError, match="different domains"):
         compare([a], [changed(b, scenario={"domains": domains[::-1]})])
+    trained = [domain | {"train_sha256": "others"} for domain in b.scenario["domains"]]
+    with pytest.raises(RequestError, match="learned from different images under seed 0"):
+        compare([a], [changed(b, scenario={"domains": trained})])
     with pytest.raises(RequestError, match="different backbones"):
         compare([a], [changed(b, method={"weights": "others"})])
     with pytest.raises(RequestError, match="two different runs of method0 have seed 0"):
