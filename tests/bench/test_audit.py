@@ -81,6 +81,10 @@ class Hoarder(toy_plugin.Means):
     def state_dict(self):
         return {"sums": self.sums, "pixels": self.pixels}
 
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.pixels = state["pixels"]
+
 
 @pytest.fixture
 def hoard(toy_registry, toy_run, monkeypatch):

@@ -146,7 +146,8 @@ def test_pictures_kept_on_disk_are_drawn_once(open_pictures):
         return toy_plugin.load(sample_id)
 
     stream = toy_plugin.build_stream()
-    samples = Samples(stream.domains[0].train.ids, stream.domains[0].train.labels, load)
+    train = stream.domains[0].train
+    samples = Samples(train.ids, train.labels, load, keys=train.ids)
     kept = Stream("kept", toy_plugin.CLASSES, stream.domains, keep_images=True)
     seeds = range(len(samples))
     first, second = (open_pictures(kept, workers=4).augmented(samples, seeds) for _ in range(2))
@@ -230,7 +231,8 @@ def many(count, prefix="", loaded=None):
             loaded[sample_id] += 1
         return np.full((20, 20, 3), len(sample_id), np.uint8)  # 1200 bytes
 
-    return Samples(tuple(f"{prefix}{i}" for i in range(count)), np.arange(count) % 3, load)
+    ids = tuple(f"{prefix}{i}" for i in range(count))
+    return Samples(ids, np.arange(count) % 3, load, keys=ids)
 
 
 def test_only_a_few_batches_are_made_ahead(open_pictures):
