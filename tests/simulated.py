@@ -91,9 +91,12 @@ def record(right: np.ndarray, seed: int, method: str, folder: Path) -> Simulated
     return SimulatedRecord(
         run_id=number,
         spec={
-            "method": method, "scenario": "made-up-1shot", "seed": seed, "backbone": "none",
+            "method": method,
+            "scenario": "made-up-1shot",
+            "seed": seed,
+            "backbone": "none",
             "base_limit": None,
-        },  # fmt: skip
+        },
         scenario={"domains": domains, "classes": ["right", "wrong"]},
         matrix=matrix,
         metrics=scores(matrix, COUNTS),
