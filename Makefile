@@ -1,10 +1,11 @@
 # Two commands do everything from a fresh clone: `make demo` and `make test`.
-# Both make the virtual environment themselves; needed beforehand: Python 3.11 with pip, and make.
+# Both make the virtual environment themselves; needed beforehand: Python 3.11, 3.12 or 3.13 with pip, and make;
+# `make test PYTHON=python3.12 VENV=.venv312` takes another one.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: demo test test-slow test-machine test-lowest lint boards bench docs clean
 
 demo: $(VENV)/.installed  ## run the main job on the embedded world
 	$(BIN)/fsdil-bench run --method cvlc --scenario drawn-1shot
@@ -15,10 +16,25 @@ test: $(VENV)/.installed-dev lint  ## style, types and all tests but the slow on
 test-slow: $(VENV)/.installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
+test-machine: $(VENV)/.installed-dev  ## what depends on the system: locks, processes, resuming
+	$(BIN)/python -m pytest $(addprefix tests/bench/test_,locks.py sealed.py resume.py store.py store_processes.py)
+
+test-lowest:  ## the core tests with the lowest versions that pyproject.toml allows, in .venv-lowest
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[test]'
+	.venv-lowest/bin/python -m pytest $(addprefix tests/bench/test_,protocol.py resume.py sealed.py locks.py store.py statistics.py leaderboard.py cli.py)
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy fsdil_bench methods scenarios
+
+boards: $(VENV)/.installed  ## the leaderboards again from their records; fails where they differ
+	$(BIN)/fsdil-bench leaderboard leaderboards/records --out leaderboards
+	@git --no-pager diff --stat -- leaderboards
+	@test -z "$$(git status --porcelain -- leaderboards)" || \
+		{ echo "leaderboards/ is not what its records say: commit what is there now"; exit 1; }
 
 bench: $(VENV)/.installed  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
@@ -27,7 +43,7 @@ docs: $(VENV)/.installed-docs  ## the documentation site, in site/
 	$(BIN)/python -m mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info
+	rm -rf $(VENV) .venv-lowest build dist site *.egg-info
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

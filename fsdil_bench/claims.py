@@ -8,7 +8,6 @@ its owner. A process that waits for others holds no claim itself, so that none w
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import threading
@@ -16,6 +15,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
+
+from .system import require_posix
+
+require_posix("the cache that runs share")
+import fcntl  # noqa: E402
 
 _IN_USE = 0  # a byte that everybody who uses the file holds together
 _REPLACING = 1  # a byte for whoever opens or replaces the file, one at a time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from .system import require_posix
+
+require_posix("a run")
+import resource  # noqa: E402
 
 
 @dataclass

@@ -11,7 +11,6 @@ moment the same command does what is left.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -28,6 +27,7 @@ from .descriptors import load_factory
 from .downloads import DownloadError, check, fetch
 from .errors import FsdilError, PluginError, RequestError
 from .folder import write_atomically
+from .locks import locked
 from .progress import Progress
 from .sources import Download
 
@@ -168,13 +168,11 @@ def _scratch(found: DataSet) -> Path:
 def _locked(found: DataSet) -> Iterator[None]:
     """Hold the data set for this process; the lock ends with the process that holds it."""
     found.ledger.parent.mkdir(parents=True, exist_ok=True)
-    with found.ledger.with_name("lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+    with locked(found.ledger.with_name("lock")) as ours:
+        if not ours:
             raise RequestError(
                 f"another process is at work on {found.path}", "Wait for it, or stop it."
-            ) from None
+            )
         yield
 
 

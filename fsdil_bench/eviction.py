@@ -7,16 +7,14 @@ made smaller: who reads at the same time finds an entry or does not.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from .errors import RequestError
+from .locks import locked
 
 _UNITS = {"": 1} | {
     letter + binary: base**power
@@ -25,7 +23,6 @@ _UNITS = {"": 1} | {
 }
 _TARGET = 0.9  # of the limit is left, so that not every new entry evicts another
 _BUSY = 10  # seconds to wait for a file that others read or write
-_mutex = threading.Lock()
 
 
 def cache_limit() -> int | None:
@@ -57,27 +54,9 @@ def evict(folder: Path, limit: int) -> None:
     While one process does this, the others go on.
     """
     if sum(array_files(folder).values()) > limit:
-        with suppress(OSError, sqlite3.Error), _alone(folder) as alone:
+        with suppress(OSError, sqlite3.Error), locked(folder / "eviction.lock", 0) as alone:
             if alone:
                 _shrink(array_files(folder), int(_TARGET * limit))
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
-    """Whether nobody else is evicting."""
-    if not _mutex.acquire(blocking=False):
-        yield False
-        return
-    try:
-        with (folder / "eviction.lock").open("w") as lock:
-            try:
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                yield False
-            else:
-                yield True
-    finally:
-        _mutex.release()
 
 
 def _shrink(files: dict[Path, int], target: int) -> None:

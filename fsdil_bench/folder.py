@@ -12,19 +12,18 @@ removed when the next domain is finished, unless all checkpoints are to be kept.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import HeldError
+from .locks import is_locked, locked
 from .record import PREDICTIONS_FILE, RECORD_FILE, Record
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Hold the run for this process; the lock ends with the process that holds it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as lock:
-            if not _seize(lock):
+        with locked(self.path / ".lock") as ours:
+            if not ours:
                 raise HeldError(
                     f"another process is at work on {self.path}", "Wait for it, or stop it."
                 )
@@ -55,14 +54,7 @@ class RunFolder:
 
     def held(self) -> bool:
         """Whether some process is at work on the run."""
-        try:
-            with (self.path / ".lock").open("r") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # there is no such run yet
-            pass
-        return False
+        return is_locked(self.path / ".lock")
 
     def begin(self, spec: dict[str, Any], *, fresh: bool) -> None:
         """Write the spec; with `fresh`, drop what an earlier try left."""
@@ -135,17 +127,6 @@ class RunFolder:
         """Add to the run's log."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip("\n") + "\n")
-
-
-def _seize(lock: TextIO) -> bool:
-    """Lock an open file; a few tries, since `held` has the lock for a moment too."""
-    for pause in (0.01, 0.05, 0.1, 0):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(pause)
-    return False
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, Pipe, wait
@@ -36,7 +37,10 @@ from .sealed_wire import NUMBER, Channel, Message
 from .self_report import SelfReport
 from .store import cache_folder
 from .streams import SEALED
+from .system import CAN_FORK, require_posix
 from .views import Batch, TrainDomain
+
+require_posix("a sealed run")
 
 if TYPE_CHECKING:
     from .folder import RunFolder
@@ -66,21 +70,14 @@ class Nursery:
 
     def __init__(self) -> None:
         self.control, theirs = socket.socketpair()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "fsdil_bench.sealed_child", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            cwd=tempfile.gettempdir(),
-            env=_environment() | {"PYTHONPATH": os.pathsep.join(_paths())},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is this process's to handle
-        )
+        self._process: subprocess.Popen[bytes] | None = _interpreter(theirs.fileno())
         theirs.close()
 
     @classmethod
     def shared(cls) -> Nursery:
         """The one of this process."""
         if cls._shared is None:
-            cls._shared = cls()
+            cls._shared = cls() if CAN_FORK else Interpreters()
             atexit.register(cls._shared.close)
         return cls._shared
 
@@ -112,8 +109,40 @@ class Nursery:
             Nursery._shared = None
         atexit.unregister(self.close)
         self.control.close()
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+class Interpreters(Nursery):
+    """Where no process with torch can be forked: a new interpreter for every task."""
+
+    def __init__(self) -> None:
+        self.control, self._news = socket.socketpair()
+        self._process = None
+
+    def fork(self, *descriptors: int) -> int:
+        """A new process that holds these file descriptors; its id."""
+        process = self._process = _interpreter(*descriptors)
+        threading.Thread(target=self._tell_end, args=(process,), daemon=True).start()
+        return process.pid
+
+    def _tell_end(self, process: subprocess.Popen[bytes]) -> None:
+        code = process.wait()
+        with suppress(OSError):  # nobody listens any more
+            self._news.sendall(NUMBER.pack(code))
+
+
+def _interpreter(*descriptors: int) -> subprocess.Popen[bytes]:
+    """`sealed_child` in a process that is as new as can be; it is told these file descriptors."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "fsdil_bench.sealed_child", *map(str, descriptors)],
+        pass_fds=descriptors,
+        cwd=tempfile.gettempdir(),
+        env=_environment() | {"PYTHONPATH": os.pathsep.join(_paths())},
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is the harness's to handle
+    )
 
 
 class Child:

@@ -49,7 +49,12 @@ _AHEAD = 4  # batches asked for before they are needed
 
 
 def main() -> None:
-    """Fork a process for every pair of descriptors (line, output) received, one at a time."""
+    """Do one task if a pair of descriptors (line, output) is given.
+
+    Else fork a process for every such pair received, one at a time.
+    """
+    if len(sys.argv) == 3:
+        _live(*map(int, sys.argv[1:]))
     control = socket.socket(fileno=int(sys.argv[1]))
     while True:
         word, descriptors, _, _ = socket.recv_fds(control, 1, 2)
@@ -58,6 +63,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             control.close()
+            os.setsid()  # so that it can be ended with all it may start
             _live(*descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -71,7 +77,6 @@ def main() -> None:
 
 def _live(line: int, output: int) -> None:
     """A process's whole life: one task, then the end without a look back."""
-    os.setsid()  # so that it can be ended with all it may start
     os.dup2(output, sys.stdout.fileno())
     os.dup2(output, sys.stderr.fileno())
     os.close(output)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -18,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..config import knob
+from ..errors import RequestError
+from ..system import CAN_FORK
 from .launcher import Event, LauncherSetup, Task
 from .nursery import Nursery
 
@@ -29,7 +30,7 @@ _GB = 1e9
 class LocalOptions:
     """What `--launcher-set` can say to the local launcher."""
 
-    warm: bool = knob(sys.platform == "linux", "start runs as copies of a process with torch")
+    warm: bool = knob(CAN_FORK, "start runs as copies of a process with torch")
     nice: int = knob(0, "added to the niceness of the processes", minimum=0, maximum=19)
     devices: tuple[str, ...] = knob((), "CUDA devices to spread the runs over, for instance 0,1")
 
@@ -235,4 +236,10 @@ def cores() -> int:
 
 def launch(setup: LauncherSetup) -> LocalLauncher:
     """The launcher for `fsdil-bench sweep --launcher local`."""
-    return LocalLauncher(setup.jobs or 1, setup.options or LocalOptions(), setup.folder)
+    options = setup.options or LocalOptions()
+    if options.warm and not CAN_FORK:
+        raise RequestError(
+            "launcher local: warm=true copies a process with torch, which is safe on Linux alone",
+            "Leave it out: every run then starts a Python of its own.",
+        )
+    return LocalLauncher(setup.jobs or 1, options, setup.folder)

@@ -25,7 +25,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..system import require_posix
 from .launcher import Task
+
+require_posix("a sweep on this machine")
 
 _TICK = 0.05  # seconds between two looks at the children
 

@@ -77,7 +77,7 @@ class Config:
         None, "keep a copy of the base classifier from domain 3 on (paper: no; authors: yes)"
     )
     drop_last: bool | None = knob(
-        None, "skip the rest of the base images that fills no batch (paper: no; authors: yes)"
+        None, "leave out base images that fill no batch, everywhere (paper: no; authors: yes)"
     )
 
     def settled(self) -> Config:

@@ -180,7 +180,7 @@ class CVLC(RouterMethod):
         losses: deque[float] = deque(maxlen=config.window)
         generator = self.context.generator("reservation")
         for _ in range(config.base_epochs if t == 0 else config.epochs):
-            for batch in domain.batches(config.batch_size, drop_last=t == 0):
+            for batch in domain.batches(config.batch_size, drop_last=self._drops_last(t)):
                 z = self._embed_training(batch.images, t)
                 targets = F.one_hot(batch.labels, self.classes).to(z.dtype)
                 if originals is not None:
@@ -214,9 +214,18 @@ class CVLC(RouterMethod):
     def _originals(self, domain: TrainDomain) -> Originals | None:
         if not self.config.reservation:
             return None
-        power = INITIAL["vision_power"]
-        z = embed_frozen(domain.features(), power)
-        return prepare(class_gaussians(z, domain.labels, self.classes))
+        features, labels = domain.features(), domain.labels
+        rest = len(features) % self.config.batch_size
+        if self._drops_last(domain.index) and rest < len(features):
+            order = torch.randperm(len(features), generator=self.context.generator("left out"))
+            rows = order[rest:].to(features.device)
+            features, labels = features[rows], labels[rows]
+        z = embed_frozen(features, INITIAL["vision_power"])
+        return prepare(class_gaussians(z, labels, self.classes))
+
+    def _drops_last(self, t: int) -> bool:
+        """Whether the last base images, which fill no batch, are left out everywhere."""
+        return bool(self.config.drop_last) and t == 0
 
     # Embeddings and prototypes
 
@@ -273,7 +282,7 @@ class CVLC(RouterMethod):
         t, size = domain.index, self.config.batch_size
         adapters = fold(self.visual, self.weights.vision_adapters(t))
         repeats = passes(max(1, len(domain) // self.classes), self.config.least_views) if t else 0
-        drop = bool(self.config.drop_last) and t == 0
+        drop = self._drops_last(t)
         features = domain.features() if statistics else None
         calibration, base_shift = self.weights.domain(t).calibration, self.weights.base_shift(t)
         parts = []

@@ -33,8 +33,11 @@ class Sentences:
         self.backbone = context.backbone
         self.tau = config.tau
         self.names = self._tokenise(config, [[name] for name in context.class_names])
-        use = config.synonyms and context.synonyms
-        self.synonyms = self._tokenise(config, context.synonyms) if use else None
+        # A class without synonyms is what its name says.
+        rich = [k for k, each in enumerate(context.synonyms) if each and config.synonyms]
+        self.rich = torch.tensor(rich, dtype=torch.long, device=context.device)
+        words = [context.synonyms[k] for k in rich]
+        self.synonyms = self._tokenise(config, words) if words else None
 
     def prototypes(
         self,
@@ -55,10 +58,12 @@ class Sentences:
             return text_prototypes(names)
         with torch.no_grad():
             synonyms = embed(self.synonyms, fold(self.model, adapters))
-        return text_prototypes(names, synonyms, calibration.synonym_share, self.tau)
+        share = calibration.synonym_share
+        mixed = text_prototypes(names[self.rich], synonyms, share, self.tau)
+        return text_prototypes(names).index_copy(0, self.rich, mixed)
 
     def _tokenise(self, config: Config, words: Sequence[Sequence[str]]) -> _Texts:
-        """The first words of every class, as many as all classes have, in all templates."""
+        """The first words of every class, as many as each of them has, in all templates."""
         least = min(len(each) for each in words)
         sentences = [
             template.replace("{}", word)

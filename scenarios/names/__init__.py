@@ -53,21 +53,21 @@ def read_names(path: Path, folders: Iterable[str]) -> Texts:
 
 
 def read_synonyms(path: Path, folders: Iterable[str]) -> tuple[Texts, ...]:
-    """The synonyms of the classes `folders` from a JSON file {folder: [texts]}."""
+    """The synonyms of the classes `folders` from a JSON file {folder: [texts]}; [] for none."""
     mapping = read_mapping(path, folders)
     for folder, texts in mapping.items():
-        if not isinstance(texts, list) or not texts:
+        if not isinstance(texts, list):
             raise DataError(
                 f"'{path}' has no list of texts for the class '{folder}'",
                 f'Write "{folder}": ["first synonym", "second synonym", ...].',
             )
         for text in texts:
             _check_text(path, folder, text)
-    counts = {len(texts) for texts in mapping.values()}
+    counts = {len(texts) for texts in mapping.values() if texts}
     if len(counts) > 1:
         raise DataError(
             f"'{path}' has {min(counts)} synonyms for some classes and {max(counts)} for others",
-            "Give every class the same number of synonyms.",
+            "Give every class the same number of synonyms, or none ([]).",
         )
     return tuple(tuple(texts) for texts in mapping.values())
 

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import fsdil_bench
-from fsdil_bench import Record, find_records
+from fsdil_bench import Record, find_records, sealed
 from fsdil_bench.errors import FsdilError, PluginError
 from fsdil_bench.folder import RunFolder
 from fsdil_bench.leaderboards import copy_records, write_leaderboards
@@ -80,6 +80,42 @@ def test_an_honest_method_gets_the_same_result(run, method, scenario):
     assert sealed.cost["images"].get("learn") == ordinary.cost["images"].get("learn")
     assert sealed.cost["images"]["predict"] == ordinary.cost["images"]["predict"]
     assert min(sealed.cost["seconds"].values()) >= 0
+
+
+@pytest.fixture
+def new_interpreters(monkeypatch):
+    """As on macOS: no process with torch is forked."""
+
+    def end():
+        if sealed.Nursery._shared is not None:
+            sealed.Nursery._shared.close()
+
+    end()
+    monkeypatch.setattr(sealed, "CAN_FORK", False)
+    yield
+    end()
+
+
+def test_without_forking_the_result_is_the_same(run, new_interpreters, monkeypatch):
+    ordinary = run("toy-means", sealed=False)
+    started = []
+    monkeypatch.setattr(
+        subprocess,
+        "Popen",
+        lambda *a, real=subprocess.Popen, **k: started.append(a) or real(*a, **k),
+    )
+    found = run("toy-means")
+    assert len(started) == 8  # one process to learn and one to predict, for each of four domains
+    assert found.predictions_sha256 == ordinary.predictions_sha256
+    assert found.sealed
+
+
+def test_without_forking_what_goes_wrong_is_said_too(run, new_interpreters):
+    expected = "the process learning domain 1 ended with exit code 3; its last words: about to"
+    with pytest.raises(PluginError, match=expected):
+        run("exits")
+    with pytest.raises(PluginError, match="ValueError in learn: learn says the test"):
+        run("toy-raisesinlearn")
 
 
 def test_the_record_says_so_and_an_ordinary_one_does_not(run):

@@ -182,6 +182,11 @@ def test_classes_of_a_users_own_need_both(write):
     assert "--names" in error.value.remedy
 
 
+def test_a_class_may_have_no_synonyms(write):
+    path = write({"dog": [], "horse": ["steed", "pony"]})
+    assert class_texts("pacs", ("horse", "dog"), synonyms=path)[1] == (("steed", "pony"), ())
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -206,7 +211,6 @@ def test_unfit_names(write, text, message):
         ('"dog"', "not a JSON object"),
         ("{}", "lacks the classes dog, horse$"),
         ('{"dog": "hound", "horse": ["a"]}', "no list of texts for the class 'dog'"),
-        ('{"dog": [], "horse": []}', "no list of texts for the class 'dog'"),
         ('{"dog": ["hound", null], "horse": ["a", "b"]}', "has null where the class 'dog'"),
         ('{"dog": ["hound", ""], "horse": ["a", "b"]}', 'has "" where the class'),
         ('{"dog": ["hound"], "horse": ["a", "b"]}', "1 synonyms for some classes and 2 for"),

@@ -8,6 +8,7 @@ import pytest
 import torch
 import toy_plugin
 from fsdil_methods import fsdil_methods
+from fsdil_methods.cvlc import method as cvlc
 from fsdil_methods.cvlc.additions import Additions
 from fsdil_methods.cvlc.config import AUTHORS, PAPER, Config
 from fsdil_methods.cvlc.method import CVLC
@@ -69,11 +70,11 @@ def play(backbone, tmp_path):
     """Run CVLC on the toy stream; gives the method and the outcome."""
     stream = draw_shots(toy_plugin.build_stream(domains=3), 2, 0)
 
-    def run(config=QUICK, name="run", domains=3):
+    def run(config=QUICK, name="run", domains=3, synonyms=stream.synonyms):
         part = replace(stream, domains=stream.domains[:domains])
         transform = build_transform("clip", backbone.image)
         pictures = Pictures(part, backbone, transform, tmp_path / "cache", Progress())
-        context = Context(config, backbone, stream.class_names, stream.synonyms, 0)
+        context = Context(config, backbone, stream.class_names, synonyms, 0)
         method = CVLC(context)
         folder = RunFolder(tmp_path / name)
         folder.path.mkdir(exist_ok=True)
@@ -203,6 +204,60 @@ def test_every_knob_changes_what_is_learned(play, change):
         for name in plain
     )
     assert not same
+
+
+@pytest.mark.parametrize(("drop", "left"), [(False, 36), (True, 32)])
+def test_drop_last_rules_training_and_statistics_of_the_base(play, monkeypatch, drop, left):
+    """36 base images in batches of 16: the last 4 count everywhere or nowhere."""
+    trained, reserved, stored = [], [], []
+
+    def note(seen, real):
+        return lambda *given, **options: seen.append(len(given[0])) or real(*given, **options)
+
+    embed = CVLC._embed_training
+    monkeypatch.setattr(
+        CVLC, "_embed_training", lambda *given: trained.append(len(given[1])) or embed(*given)
+    )
+    monkeypatch.setattr(cvlc, "class_gaussians", note(reserved, cvlc.class_gaussians))
+    monkeypatch.setattr(cvlc, "class_means", note(stored, cvlc.class_means))
+    play(replace(QUICK, drop_last=drop), domains=1)
+    assert (sum(trained), sum(reserved), sum(stored)) == (left, left, left)
+    assert len(reserved) == len(stored) == 1
+
+
+def test_few_shot_domains_use_every_image_in_either_mode(play, monkeypatch):
+    seen = []
+    embed = CVLC._embed_training
+    monkeypatch.setattr(
+        CVLC,
+        "_embed_training",
+        lambda *given: seen.append((given[2], len(given[1]))) or embed(*given),
+    )
+    play(
+        replace(QUICK, mode="authors", batch_size=4, epochs=1), domains=2
+    )  # 6 images after the base
+    assert [size for t, size in seen if t] == [4, 2]
+
+
+def test_a_class_without_synonyms_is_its_name(play):
+    """The others are as they would be with synonyms for all; nothing crashes with none at all."""
+    words = (("crimson",), ("verdant",), ("azure",))
+
+    def texts(synonyms, name, config=QUICK):
+        return play(replace(config, base_epochs=0), name, domains=1, synonyms=synonyms)[0]._text(0)
+
+    full, part = texts(words, "full"), texts((words[0], (), words[2]), "part")
+    none, empty = texts((), "none"), texts(((), (), ()), "empty")
+    assert torch.allclose(part[[0, 2]], full[[0, 2]])
+    assert torch.allclose(part[1], none[1])
+    assert not torch.allclose(full[1], none[1])
+    assert torch.equal(empty, none)
+
+
+def test_it_learns_where_some_classes_have_no_synonyms(play):
+    method, outcome = play(synonyms=((), ("verdant", "leafy"), ()))
+    assert len(outcome.matrix) == 3
+    assert all(value.isfinite().all() for value in method.state_dict().values())
 
 
 def test_without_text_there_is_nothing_of_a_text_tower(play, backbone):
