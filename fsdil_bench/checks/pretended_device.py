@@ -43,6 +43,18 @@ _INDEXING = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index
 _PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution")
 
 
+class RefusedError(RuntimeError, TypeError):
+    """Breaks a rule of CUDA's; `remedy` says what a method does instead."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class NotPretendedError(NotImplementedError):
+    """A real device can do it, this one cannot."""
+
+
 class DeviceTensor(torch.Tensor):
     """A tensor on the pretended device; `raw` is the CPU tensor that holds its numbers."""
 
@@ -50,6 +62,7 @@ class DeviceTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, raw: torch.Tensor) -> DeviceTensor:
+        """Put a CPU tensor on the device, without a copy."""
         made: DeviceTensor = torch.Tensor._make_wrapper_subclass(
             cls, raw.size(), strides=raw.stride(), storage_offset=raw.storage_offset(),
             dtype=raw.dtype, device=_HELD,
@@ -63,9 +76,7 @@ class DeviceTensor(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @classmethod
-    def __torch_dispatch__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Compute."""
         return _compute(func, args, kwargs or {})
 
@@ -102,17 +113,20 @@ class DeviceTensor(torch.Tensor):
         super().__setitem__(_index(index), value)
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused."""
-        raise TypeError(
-            f"can't convert {DEVICE} device type tensor to numpy. Use Tensor.cpu() to copy the "
-            "tensor to host memory first."
+        """RefusedError."""
+        raise RefusedError(
+            f"can't convert {DEVICE} device type tensor to numpy",
+            "Copy the tensor first: tensor.cpu().numpy().",
         )
 
     __array__ = numpy
 
     def pin_memory(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """Refused."""
-        raise RuntimeError("cannot pin a 'cuda' tensor: only dense CPU tensors can be pinned")
+        """RefusedError."""
+        raise RefusedError(
+            "cannot pin a 'cuda' tensor: only dense CPU tensors can be pinned",
+            "Pin nothing: images, labels and features are on the device when they come.",
+        )
 
     def tolist(self) -> Any:
         """The numbers."""
@@ -184,7 +198,7 @@ def _compute(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return func(*args, **kwargs)
     name: str = func._schema.name
     if any(each.is_meta for each in tensors):  # made by torch itself, without any numbers
-        raise NotImplementedError(f"the pretended device cannot do this (when calling {name})")
+        raise NotPretendedError(name)
     _check_devices(name, args, tensors, there)
     raw_args, raw_kwargs = tree_map(_raw, (args, kwargs))
     if target is not None:
@@ -220,16 +234,20 @@ def _check_devices(
         if not isinstance(args[0], DeviceTensor) and any(
             isinstance(index, DeviceTensor) for index in args[1]
         ):
-            raise RuntimeError(
-                "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+            raise RefusedError(
+                "indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+                "Move the indices to the tensor, or the tensor to context.device.",
             )
         tensors = [args[0], *args[2:3]]  # indices may be on the CPU
     # A number on the CPU may be combined with device tensors, but not hold the outcome.
     in_place = name.endswith("_") and not name.endswith("__")
-    if (in_place and not isinstance(args[0], DeviceTensor)) or any(each.dim() for each in tensors if not isinstance(each, DeviceTensor)):
-        raise RuntimeError(
+    if (in_place and not isinstance(args[0], DeviceTensor)) or any(
+        each.dim() for each in tensors if not isinstance(each, DeviceTensor)
+    ):
+        raise RefusedError(
             "Expected all tensors to be on the same device, but found at least two devices, "
-            f"{DEVICE} and cpu! (when calling {name})"
+            f"{DEVICE} and cpu! (when calling {name})",
+            "Make every tensor on context.device, and move there what comes from elsewhere.",
         )
 
 
@@ -243,8 +261,9 @@ def _check_generator(args: Any, kwargs: Mapping[str, Any]) -> None:
     there = any(isinstance(each, DeviceTensor) for each in given)
     drawn = "cuda" if (there if target is None else _is_held(target)) else "cpu"
     if generator.device.type != drawn:
-        raise RuntimeError(
-            f"Expected a '{drawn}' device type for generator but found '{generator.device.type}'"
+        raise RefusedError(
+            f"Expected a '{drawn}' device type for generator but found '{generator.device.type}'",
+            "Draw on the CPU and move what was drawn: torch.randn(n, generator=g).to(device).",
         )
 
 
@@ -351,10 +370,8 @@ _ANSWERS: dict[str, dict[str, Any]] = {
         "max_memory_allocated": 1 << 20,
         "memory_allocated": 1 << 20,
         "mem_get_info": (1 << 33, 1 << 34),
-        **dict.fromkeys(
-            ("set_device", "synchronize", "empty_cache", "reset_peak_memory_stats", "seed")
-            + ("manual_seed", "manual_seed_all", "seed_all", "set_rng_state", "get_rng_state")
-        ),
+        **dict.fromkeys(("synchronize", "set_device", "empty_cache", "reset_peak_memory_stats")),
+        **dict.fromkeys(("manual_seed", "manual_seed_all", "get_rng_state", "set_rng_state")),
     },
     "accelerator": {
         "is_available": True,
