@@ -102,7 +102,8 @@ class _AvalancheMethod(Method):
             recall(plugins, self.memory, self.model, lambda places: self._images(domain, places))
             experience = benchmark_from_datasets(train=[self._data(domain)]).train_stream[0]
             experience.current_experience = domain.index
-            strategy.train(experience, eval_streams=[])
+            # The images are on the run's device when they come: there is nothing to pin.
+            strategy.train(experience, eval_streams=[], pin_memory=False)
         self.memory = remember(plugins)
 
     def _strategy(self, budget: _StepBudget) -> Any:

@@ -99,10 +99,11 @@ class Backbone:
         """The model, built on first use: in eval mode, on the device, without gradients."""
         if self._model is None:
             # Whether a run builds the model, and when, depends on what is cached: the random
-            # numbers that this takes must not be missing elsewhere.
-            with torch.random.fork_rng(devices=[]):
+            # numbers that this takes must not be missing elsewhere. What is built in inference
+            # mode can never be trained, whoever asks for it later.
+            with torch.random.fork_rng(devices=[]), torch.inference_mode(False):
                 model = self._build()
-            model = model.to(self.device).eval().requires_grad_(False)
+                model = model.to(self.device).eval().requires_grad_(False)
             self._model = model
             self._untouched = _versions(model)
         return self._model
@@ -124,7 +125,8 @@ class Backbone:
         """Say where to compute, how precisely, where text embeddings are kept, and what classes
         the run is about."""
         if self._model is not None:
-            self._model.to(device)
+            with torch.inference_mode(False):
+                self._model.to(device)
             self._untouched = _versions(self._model)
         self.device, self.precision, self._texts = device, precision, texts
         self._class_names = tuple(class_names)
@@ -141,7 +143,8 @@ class Backbone:
 
     def visual_copy(self) -> torch.nn.Module:
         """A trainable copy of the image tower."""
-        tower = copy.deepcopy(self.model.visual)
+        with torch.inference_mode(False):
+            tower = copy.deepcopy(self.model.visual)
         assert isinstance(tower, torch.nn.Module)
         return tower.requires_grad_(True)
 

@@ -56,7 +56,10 @@ class Transform:
 
     def normalise(self, views: torch.Tensor, device: torch.device) -> torch.Tensor:
         """A batch of uint8 views as the floats the tower expects."""
-        mean, std = _per_channel(self.spec.mean, device), _per_channel(self.spec.std, device)
+        mean, std = (
+            _per_channel(each).to(device, non_blocking=True)
+            for each in (self.spec.mean, self.spec.std)
+        )
         return (views.to(device, non_blocking=True).float() / 255.0 - mean) / std
 
     def describe(self) -> dict[str, Any]:
@@ -169,8 +172,9 @@ class _Randomness(TorchFunctionMode):
 
 
 @cache
-def _per_channel(values: Triple, device: torch.device) -> torch.Tensor:
-    return torch.tensor(values, device=device).view(1, 3, 1, 1)
+@torch.inference_mode(False)  # whoever asks first: others may train
+def _per_channel(values: Triple) -> torch.Tensor:
+    return torch.tensor(values).view(1, 3, 1, 1)
 
 
 def _channels_first(image: np.ndarray) -> torch.Tensor:

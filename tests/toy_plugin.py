@@ -107,10 +107,14 @@ class Means(Method):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
+        self.sums = torch.zeros(
+            len(context.class_names), context.backbone.embed_dim, device=context.device
+        )
 
     def learn(self, domain):
-        noise = torch.randn(self.sums.shape, generator=self.context.generator("n", domain.index))
+        noise = torch.randn(
+            self.sums.shape, generator=self.context.generator("n", domain.index)
+        ).to(self.sums.device)
         self.sums.index_add_(0, domain.labels, domain.features())
         self.sums += 0.3 * noise
 
@@ -143,7 +147,7 @@ class Router(RouterMethod, Means):
     inputs = frozenset({"features", "images"})
 
     def predict_domain(self, batch):
-        return torch.zeros(len(batch), dtype=torch.long)
+        return torch.zeros(len(batch), dtype=torch.long, device=self.context.device)
 
     def predict_in_domain(self, batch, domains):
         classes = (batch.features @ self.sums.T).argmax(1)

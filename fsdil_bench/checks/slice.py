@@ -7,6 +7,7 @@ train are lowered, since no check asks how good a method is.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import traceback
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 
 from ..errors import FsdilError
-from ..job import Job, prepare
+from ..job import Job, describe_backbone, prepare
 from ..method import Context, Method, RouterMethod, State
 from ..plugins import Registry
 from ..progress import Progress
@@ -26,7 +27,7 @@ from ..scenario import Samples, Stream
 from ..seeds import numpy_generator, seed_everything
 from ..views import Batch
 from .finding import CheckError
-from .surroundings import Surroundings, seeding
+from .surroundings import Surroundings, own_modules, seeding
 from .watching import Sightings, WatchedDomain
 
 SCENARIO = "drawn-2shot"
@@ -134,6 +135,26 @@ class Slice:
         """A stream that no method has seen."""
         return cut_stream(self.job.stream, cut or self.cut, self._tests)
 
+    def on(self, device: torch.device, precision: str) -> Slice:
+        """The same slice where a method computes on another device.
+
+        Features and texts come from this one, so that methods begin with the same numbers and
+        nothing that another device computed is kept in the cache.
+        """
+        job = self.job
+        info = job.registry.backbone(job.backbone_request)
+        backbone = describe_backbone(info, job.backbone_request)
+        backbone.place(device, precision, None, job.stream.class_names)
+        if backbone.has_text:
+            backbone.ask_for_texts(job.backbone.encode_text)
+        other = copy.copy(self)
+        other.job = replace(job, backbone=backbone)
+        other.pictures = copy.copy(self.pictures)
+        other.pictures.backbone = backbone
+        other.pictures.features = self.pictures.features  # type: ignore[method-assign]
+        other.model, other.changed, other._batches, other._trial = backbone.model, {}, {}, None
+        return other
+
     def close(self) -> None:
         """Release the caches."""
         self.pictures.close()
@@ -207,11 +228,12 @@ class Slice:
         cut = cut or self.cut
         if (cut, t) not in self._batches:
             tests = [domain.test for domain in self._stream(cut).domains[: t + 1]]
+            device = self.job.backbone.device
             batch = Batch(
                 torch.cat([self._images(test) for test in tests])
                 if "images" in self.job.method_class.inputs
                 else None,
-                torch.cat([self.pictures.features(test) for test in tests])
+                torch.cat([self.pictures.features(test) for test in tests]).to(device)
                 if "features" in self.job.method_class.inputs
                 else None,
             )
@@ -244,7 +266,7 @@ class Slice:
         except FsdilError as error:
             raise CheckError(f"{what} failed: {error.message}", error.remedy) from error
         except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
+            place = self._place(error)
             raise CheckError(
                 f"{what} raised {type(error).__name__}: {error}",
                 f"Mend it; it was raised in line {place.lineno} of {place.filename}.",
@@ -254,6 +276,12 @@ class Slice:
             for change in [*before.differences(now), *seeded]:
                 self.changed.setdefault(change, what)
             before.restore()
+
+    def _place(self, error: Exception) -> traceback.FrameSummary:
+        """Where in the method's own files an error comes from; else, where it was raised."""
+        frames = traceback.extract_tb(error.__traceback__)
+        own = {module.__file__ for module in own_modules(self.job.method_class).values()}
+        return next((frame for frame in reversed(frames) if frame.filename in own), frames[-1])
 
     def _images(self, samples: Samples) -> torch.Tensor:
         views = self.pictures.plain(samples)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import unknown
 from ..plugins import Registry, load_registry
 from ..progress import Progress
-from . import apart, contract, learning, memory, repeatable
+from . import apart, contract, device, learning, memory, repeatable
 from .finding import CheckError, Finding
 from .slice import SCENARIO, Slice, open_slice
 
@@ -23,6 +23,7 @@ CHECKS: dict[str, Check] = {
         contract.contract,
         contract.ids,
         contract.cpu,
+        device.device,
         repeatable.determinism,
         repeatable.seeds,
         repeatable.save_load,

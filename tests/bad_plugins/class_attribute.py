@@ -13,7 +13,9 @@ class ClassAttribute(Method):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
+        self.sums = torch.zeros(
+            len(context.class_names), context.backbone.embed_dim, device=context.device
+        )
 
     def learn(self, domain):
         features = domain.features()

@@ -12,7 +12,9 @@ class FloatLogits(Method):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
+        self.sums = torch.zeros(
+            len(context.class_names), context.backbone.embed_dim, device=context.device
+        )
 
     def learn(self, domain):
         self.sums.index_add_(0, domain.labels, domain.features())

@@ -13,8 +13,13 @@ class Grows(Method):
     def __init__(self, context):
         super().__init__(context)
         size = context.backbone.embed_dim
-        self.projection = torch.randn(size, 12, generator=context.generator("projection"))
-        self.points, self.labels = torch.zeros(0, 12), torch.zeros(0, dtype=torch.long)
+        self.projection = torch.randn(size, 12, generator=context.generator("projection")).to(
+            context.device
+        )
+        self.points, self.labels = (
+            torch.zeros(0, 12, device=context.device),
+            torch.zeros(0, dtype=torch.long, device=context.device),
+        )
 
     def learn(self, domain):
         self.points = torch.cat([self.points, domain.features() @ self.projection])

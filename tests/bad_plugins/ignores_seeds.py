@@ -13,12 +13,14 @@ class IgnoresSeeds(Method):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
+        self.sums = torch.zeros(
+            len(context.class_names), context.backbone.embed_dim, device=context.device
+        )
 
     def learn(self, domain):
         noise = np.random.default_rng().normal(0, 0.1, self.sums.shape)
         self.sums.index_add_(0, domain.labels, domain.features())
-        self.sums += torch.from_numpy(noise).float()
+        self.sums += torch.from_numpy(noise).to(self.sums)
 
     def predict(self, batch):
         return (batch.features @ self.sums.T).argmax(1)

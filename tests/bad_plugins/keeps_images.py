@@ -12,8 +12,10 @@ class KeepsImages(Method):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
-        self.buffer = torch.zeros(0, dtype=torch.uint8)
+        self.sums = torch.zeros(
+            len(context.class_names), context.backbone.embed_dim, device=context.device
+        )
+        self.buffer = torch.zeros(0, dtype=torch.uint8, device=context.device)
 
     def learn(self, domain):
         self.sums.index_add_(0, domain.labels, domain.features())

@@ -12,7 +12,9 @@ class PeeksAtOrder(RouterMethod):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(0, len(context.class_names), context.backbone.embed_dim)
+        self.sums = torch.zeros(
+            0, len(context.class_names), context.backbone.embed_dim, device=context.device
+        )
 
     def learn(self, domain):
         sums = torch.zeros_like(self.sums.sum(0))

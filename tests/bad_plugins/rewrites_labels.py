@@ -12,7 +12,8 @@ class RewritesLabels(Method):
 
     def __init__(self, context):
         super().__init__(context)
-        self.sums = torch.zeros(len(context.class_names), context.backbone.embed_dim)
+        size = (len(context.class_names), context.backbone.embed_dim)
+        self.sums = torch.zeros(size, device=context.device)
 
     def learn(self, domain):
         self.sums.index_add_(0, domain.labels, domain.features())

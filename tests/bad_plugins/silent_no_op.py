@@ -14,7 +14,7 @@ class SilentNoOp(Method):
     def __init__(self, context):
         super().__init__(context)
         size = len(context.class_names), context.backbone.embed_dim
-        self.weight = torch.randn(size, generator=context.generator("weight"))
+        self.weight = torch.randn(size, generator=context.generator("weight")).to(context.device)
 
     def learn(self, domain):
         weight = self.weight.clone().requires_grad_()

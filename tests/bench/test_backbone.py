@@ -16,6 +16,7 @@ from fsdil_bench.backbone import file_name
 from fsdil_bench.cli import cli
 from fsdil_bench.errors import PluginError, RequestError
 from fsdil_bench.plugins import load_registry
+from fsdil_bench.transforms import build_transform
 
 FAMILY = """
 from fsdil_bench import BackboneInfo, hookimpl
@@ -139,6 +140,23 @@ def test_building_the_model_takes_no_random_numbers():
     torch.manual_seed(1)
     assert toy_plugin.build_backbone().model is not None
     assert torch.equal(torch.rand(3), expected)
+
+
+def test_what_inference_mode_has_touched_first_can_still_be_trained():
+    """Models and constants are made when first needed: that may be in a method's fast path."""
+    backbone = toy_plugin.build_backbone()
+    transform = build_transform("clip", ImageSpec(8, mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6)))
+    views, cpu = torch.ones(2, 3, 8, 8), torch.device("cpu")
+    with torch.inference_mode():
+        backbone.encode_image(transform.normalise(views, cpu))
+        backbone.encode_text(["a thing"])
+        tower = backbone.visual_copy()
+    backbone.place(cpu, "fp32", None)
+    for module in (tower, backbone.visual_copy()):
+        pixels = transform.normalise(views.clone().requires_grad_(), cpu)
+        module(pixels).sum().backward()
+        assert all(weight.grad is not None for weight in module.parameters())
+    assert not any(weight.is_inference() for weight in backbone.model.parameters())
 
 
 def test_outputs_come_as_they_are_whatever_else_is_in_the_batch():

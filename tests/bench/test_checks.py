@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -32,11 +34,12 @@ CAUGHT = {
         "training images or labels of domain 1 were changed",
     ),
     "peeks_at_order": (["order", "batch-size"], "change with the images backwards"),
-    "ignores_seeds": (["seeds", "determinism", "save-load"], "the seed is the same"),
+    "ignores_seeds": (["seeds", "determinism", "save-load", "device"], "the seed is the same"),
     "changes_globals": (["side-effects"], "torch's default dtype"),
     "silent_no_op": (["learns"], "neither state nor predictions"),
     "float_logits": (["ids", "one-shot", "two-classes"], "not class ids"),
     "grows": (["growth"], "more images"),
+    "mixes_devices": (["device"], "learn (domain 1) raised RefusedError: Expected all tensors"),
     "class_attribute": (["leaks", "side-effects"], "class attribute ClassAttribute.seen[0]"),
 }
 
@@ -215,6 +218,67 @@ class LearnsFromTests(toy_plugin.Means):
 class BatchMean(toy_plugin.Means):
     def predict(self, batch):
         return ((batch.features - batch.features.mean(0)) @ self.sums.T).argmax(1)
+
+
+class DrawsThere(toy_plugin.Means):
+    def learn(self, domain):
+        super().learn(domain)
+        generator = self.context.generator("more", domain.index)
+        self.sums += torch.randn(self.sums.shape, generator=generator, device=self.context.device)
+
+
+class UsesNumpy(toy_plugin.Means):
+    def predict(self, batch):
+        return (batch.features.numpy() @ self.sums.numpy().T).argmax(1)
+
+
+class ForgetsToMoveWhatItLoads(toy_plugin.Means):
+    """Counts on the CPU; a resumed run hands the count over on the device."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self.counts = torch.zeros(3)
+
+    def learn(self, domain):
+        super().learn(domain)
+        self.counts += torch.bincount(domain.labels.cpu(), minlength=3)
+
+    def state_dict(self):
+        return super().state_dict() | {"counts": self.counts}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self.counts = state["counts"].clone()
+
+
+class WritesIntoACopy(toy_plugin.Means):
+    """Works where `cpu()` gives the tensor itself."""
+
+    def learn(self, domain):
+        self.sums.cpu().index_add_(0, domain.labels.cpu(), domain.features().cpu())
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "remedy"),
+    [
+        (
+            DrawsThere,
+            "learn (domain 1) raised RefusedError: Expected a 'cuda' device",
+            "on the CPU",
+        ),
+        (UsesNumpy, "predict (after domain 1) raised RefusedError: can't conv", ".cpu().numpy()"),
+        (ForgetsToMoveWhatItLoads, "learn (domain 2) raised", "context.device"),
+        (WritesIntoACopy, "predictions change after domain 1 on a CUDA device", "are copies"),
+    ],
+)
+def test_what_only_a_gpu_refuses_is_found_with_its_line(failed, kind, found, remedy):
+    finding = failed(kind, only=["cpu", "device"])["device"]
+    assert found in finding.found
+    assert remedy in finding.remedy
+    if "raised" in found:
+        line = int(re.search(r"line (\d+) of .*test_checks.py", finding.remedy)[1])
+        code, start = inspect.getsourcelines(kind)
+        assert start < line < start + len(code)
 
 
 class SpoilsWeights(toy_plugin.Means):
