@@ -47,6 +47,7 @@ class Job:
     workers: int | None = None
     backbone_request: str = ""
     sealed: bool = False
+    deterministic: bool = False
 
     @property
     def place(self) -> Path:
@@ -92,14 +93,20 @@ def prepare(
     workers: int | None = None,
     device: str = "auto",
     precision: str = "auto",
+    batch_size: int | None = None,
+    deterministic: bool = False,
     **request: Any,
 ) -> Job:
     """Check a request and load what it needs; nothing is computed or written yet.
 
     `request` are the further arguments of `identify`. `workers` threads decode and augment images
-    (by default one per processor, up to a limit; 0 for none); like the device, they are not part of
-    what identifies the run.
+    (by default one per processor, up to a limit; 0 for none). `batch_size` images go through a
+    frozen or trained tower at a time (by default as many as suit the device). `deterministic` asks
+    torch for the same bits every time. Like the device, none of them is part of what identifies the
+    run.
     """
+    if batch_size is not None and batch_size < 1:
+        raise RequestError(f"a batch size of {batch_size} is too small", "Give at least 1.")
     job = identify(method, scenario, device=device, precision=precision, **request)
 
     from .backbone import file_name
@@ -107,9 +114,10 @@ def prepare(
 
     model = job.backbone
     place, precision = choose(device, job.spec.precision)
-    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}-{precision}.sqlite"
-    model.place(place, precision, ArrayStore(cache_folder() / texts), job.stream.class_names)
-    return replace(job, workers=workers)
+    texts = f"texts-{file_name(model.name)}-{model.weights_hash[:16]}.sqlite"
+    store = ArrayStore(cache_folder() / texts)
+    model.place(place, precision, store, job.stream.class_names, batch_size)
+    return replace(job, workers=workers, deterministic=deterministic)
 
 
 def identify(
