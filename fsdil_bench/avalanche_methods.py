@@ -175,7 +175,7 @@ class _Classifier(torch.nn.Module):
             backbone.embed_dim, len(names), bias=False, device=backbone.device
         )
         self.scale = backbone.logit_scale
-        self.device_type, self.bf16 = backbone.device.type, backbone.precision != "fp32"
+        self.device_type, self.bf16 = backbone.device.type, backbone.precision == "bf16"
         torch.nn.init.zeros_(self.head.weight)
         if backbone.has_text:
             texts = [context.config.template.replace("{}", name) for name in names]

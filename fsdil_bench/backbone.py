@@ -20,6 +20,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from .device import full_precision
 from .errors import PluginError, RequestError
 from .spec import code_behind
 from .transforms import ImageSpec
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from .store import ArrayStore
 
 Tokenizer = Callable[[list[str]], torch.Tensor]
+
+_KEPT_BATCH = 32  # images or texts per pass where embeddings are kept: many enough for any GPU
+_CUDA_BATCH, _OTHER_BATCH = 256, 32
 
 
 class Backbone:
@@ -59,8 +63,12 @@ class Backbone:
         self.tokenizer = tokenizer
         self.known_texts = known_texts
         self.image_tower = image_tower or (name, weights_hash)
+        self.code = ""  # a hash of the plugin's code, told by the harness: part of cache keys
         self.device = torch.device("cpu")
         self.precision = "fp32"
+        self.say: Callable[[str], None] = lambda text: None
+        self._batch_size: int | None = None
+        self._too_large: int | None = None
         self._build = build
         self._model: torch.nn.Module | None = None
         self._untouched: list[tuple[int, int]] = []
@@ -90,9 +98,10 @@ class Backbone:
 
     @property
     def batch_size(self) -> int:
-        """Images per forward pass. Batches are padded to it, so that an embedding does not
-        depend, to the last bit, on which other images were embedded with it."""
-        return 256 if self.device.type == "cuda" else 32
+        """Images per forward pass: as many as were asked for, else as suit the device; fewer once
+        memory has run out."""
+        usual = _CUDA_BATCH if self.device.type == "cuda" else _OTHER_BATCH
+        return self._batch_size or usual
 
     @property
     def model(self) -> torch.nn.Module:
@@ -121,23 +130,25 @@ class Backbone:
         precision: str,
         texts: ArrayStore | None,
         class_names: Sequence[str] = (),
+        batch_size: int | None = None,
     ) -> None:
-        """Say where to compute, how precisely, where text embeddings are kept, and what classes
-        the run is about."""
+        """Say where to compute, how precisely, where text embeddings are kept, what classes the
+        run is about, and how many images go through a tower at a time."""
         if self._model is not None:
             with torch.inference_mode(False):
                 self._model.to(device)
             self._untouched = _versions(self._model)
         self.device, self.precision, self._texts = device, precision, texts
         self._class_names = tuple(class_names)
+        self._batch_size = batch_size
 
     def ask_for_texts(self, ask: Callable[[list[str]], torch.Tensor]) -> None:
         """Have texts embedded by someone else: in a sealed run, by the harness."""
         self._ask_texts = ask
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
-        """The context in which the run's precision is in force."""
-        if self.precision == "fp32":
+        """The context in which the run's precision is in force. (TF32 is in force everywhere.)"""
+        if self.precision != "bf16":
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
@@ -150,20 +161,30 @@ class Backbone:
 
     @torch.no_grad()
     def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Unit embeddings of normalised images by the frozen tower."""
+        """Unit embeddings of normalised images by the frozen tower, in the run's precision."""
         self.check_untouched("the image tower")
         return self.embed_with(self.model.encode_image, pixels)  # type: ignore[arg-type]
+
+    @torch.no_grad()
+    def frozen_features(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The embeddings that are kept for all runs: in fp32, in batches padded to one size, so
+        that they depend neither on a run's precision nor on the other images of a batch."""
+        self.check_untouched("the image tower")
+
+        def embed(rows: slice, size: int) -> torch.Tensor:
+            part = _padded(pixels[rows].to(self.device), size)
+            with full_precision(self.device):
+                return self.model.encode_image(part)[: len(pixels[rows])]  # type: ignore[operator]
+
+        parts = self._passes(embed, len(pixels), _KEPT_BATCH)
+        return F.normalize(torch.cat(list(parts)).float(), dim=-1)
 
     def embed_with(
         self, encode: Callable[[torch.Tensor], torch.Tensor], pixels: torch.Tensor
     ) -> torch.Tensor:
-        """Unit embeddings by `encode`, a tower trained or adapted by a method, without gradients.
-
-        In batches of one size, padded, and in the run's precision: see `batch_size`.
-        """
-        embeddings = [torch.empty(0, self.embed_dim, device=self.device)]
-        embeddings += [F.normalize(raw, dim=-1) for raw in self._padded(encode, pixels)]
-        return torch.cat(embeddings)
+        """Unit embeddings by `encode`, a tower trained or adapted by a method, without gradients:
+        in batches that fit the device (`batch_size`), in the run's precision."""
+        return F.normalize(self.run_with(encode, pixels), dim=-1)
 
     def run_with(
         self, encode: Callable[..., torch.Tensor], pixels: torch.Tensor, *others: torch.Tensor
@@ -172,21 +193,55 @@ class Backbone:
 
         `others` are handed to `encode`, too: tensors with one row for every image.
         """
-        return torch.cat(list(self._padded(encode, pixels, *others)))
 
-    def _padded(
-        self, encode: Callable[..., torch.Tensor], *inputs: torch.Tensor
-    ) -> Iterator[torch.Tensor]:
-        """The outputs for one batch after the other, without those for the padding."""
-        for chunks in zip(*(rows.split(self.batch_size) for rows in inputs), strict=True):
-            count = len(chunks[0])
-            padded = [
-                F.pad(rows.to(self.device), (0, 0) * (rows.ndim - 1) + (0, self.batch_size - count))
-                for rows in chunks
-            ]
+        def run(rows: slice, size: int) -> torch.Tensor:
+            del size
+            parts = [_padded(each[rows].to(self.device), 1) for each in (pixels, *others)]
             with torch.no_grad(), self.autocast():
-                raw = encode(*padded)[:count]
-            yield raw.float()
+                return encode(*parts)[: len(pixels[rows])].float()
+
+        return torch.cat(list(self._passes(run, len(pixels))))
+
+    def _passes(
+        self, run: Callable[[slice, int], torch.Tensor], count: int, most: int | None = None
+    ) -> Iterator[torch.Tensor]:
+        """The outputs for one part of `count` rows after the other, at least for one.
+
+        `run` gets the rows and the batch size, which is at most `most`. Where memory runs out, the
+        batch size is halved for the rest of the run.
+        """
+        start = 0
+        while True:
+            size = min(self.batch_size, most or self.batch_size)
+            found: torch.Tensor | None = None
+            with contextlib.suppress(torch.OutOfMemoryError):
+                found = run(slice(start, min(start + size, count)), size)
+            # Here, unlike where the error is handled, a failed pass holds no memory any more.
+            if found is None:
+                self._halve(size)
+                continue
+            if self._too_large is not None:
+                self.say(
+                    f"warning: {self._too_large} images at a time do not fit into the memory of"
+                    f" {self.device}; going on with {size} (--batch-size {size})"
+                )
+                self._too_large = None
+            yield found
+            start += size
+            if start >= count:
+                return
+
+    def _halve(self, size: int) -> None:
+        if size == 1:
+            raise RequestError(
+                f"a single image does not fit into the memory of {self.device}",
+                "Free some of it (nvidia-smi shows who has it), use --device cpu or a smaller "
+                "--backbone.",
+            )
+        self._too_large = self._too_large or size
+        self._batch_size = size // 2
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
@@ -212,17 +267,20 @@ class Backbone:
         return map(self._embed_texts, parts)
 
     def _embed_texts(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Embeddings to keep: see `frozen_features`."""
         assert self.tokenizer is not None
         self.check_untouched("the text tower")
-        embeddings: dict[str, np.ndarray] = {}
-        for start in range(0, len(texts), self.batch_size):
-            chunk = texts[start : start + self.batch_size]
-            tokens = self.tokenizer(chunk + [""] * (self.batch_size - len(chunk)))
-            with self.autocast():
-                raw = self.model.encode_text(tokens.to(self.device))  # type: ignore[operator]
-            unit = F.normalize(raw.float(), dim=-1).cpu().numpy()
-            embeddings.update(zip(chunk, unit, strict=False))
-        return embeddings
+        tokenize = self.tokenizer
+
+        def embed(rows: slice, size: int) -> torch.Tensor:
+            part = texts[rows]
+            tokens = tokenize(part + [""] * (size - len(part))).to(self.device)
+            with full_precision(self.device):
+                return self.model.encode_text(tokens)[: len(part)]  # type: ignore[operator]
+
+        raw = torch.cat(list(self._passes(embed, len(texts), _KEPT_BATCH)))
+        unit = F.normalize(raw.float(), dim=-1).cpu().numpy()
+        return dict(zip(texts, unit, strict=True))
 
     def check_untouched(self, what: str = "the model") -> None:
         """Refuse to go on once a method has changed the shared weights in place: the caches would
@@ -237,6 +295,11 @@ class Backbone:
 def file_name(backbone: str) -> str:
     """The name of a backbone as part of a file's name."""
     return re.sub(r"[^\w.-]+", "_", backbone)[:100]
+
+
+def _padded(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """At least `count` rows: some are zeros, if need be."""
+    return F.pad(rows, (0, 0) * (rows.ndim - 1) + (0, max(0, count - len(rows))))
 
 
 def _versions(model: torch.nn.Module) -> list[tuple[int, int]]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from .device import synchronise
 from .system import require_posix
 
 require_posix("a run")
 import resource  # noqa: E402
+
+_ON_HOST = ("images",)  # phases in which only the CPU works, often while a GPU does too
+_PEAK_SINCE_RESET = "5"  # what Linux has to be told (man 5 proc, clear_refs)
 
 
 @dataclass
@@ -22,9 +27,11 @@ class Meter:
     """Seconds and images of each phase of the protocol.
 
     Phases may nest; time spent in an inner phase counts for the inner one alone, so that a method
-    whose `learn` asks for frozen features is not charged for computing them.
+    whose `learn` asks for frozen features is not charged for computing them. A GPU works behind
+    the CPU's back: a phase is over when the `device` has done its work, too.
     """
 
+    device: torch.device | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
@@ -33,12 +40,12 @@ class Meter:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Time a stretch of work, adding to the phase `name`."""
-        self._settle()
+        self._settle(name)
         self._open.append(name)
         try:
             yield
         finally:
-            self._settle()
+            self._settle(name)
             self._open.pop()
 
     def count(self, name: str, images: int) -> None:
@@ -62,8 +69,10 @@ class Meter:
         self.seconds, self.images = {}, {}
         return taken
 
-    def _settle(self) -> None:
-        """Charge the time since the last change to the innermost phase."""
+    def _settle(self, phase: str = "") -> None:
+        """Charge the time since the last change to the innermost phase; `phase` begins or ends."""
+        if phase not in _ON_HOST:
+            synchronise(self.device)
         now = time.perf_counter()
         if self._open:
             name = self._open[-1]
@@ -82,11 +91,24 @@ def total(parts: list[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
 
 
 def peak_memory_bytes(device: torch.device) -> int:
-    """The most memory this process has held: on the GPU if there is one, else in RAM."""
+    """The most memory held at a time since `reset_peak_memory`: on a CUDA device by tensors,
+    elsewhere by the process in RAM. Where that cannot be reset, since the process began."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)
+
+
+def reset_peak_memory(device: torch.device) -> None:
+    """Forget what earlier runs of this process have held and given back."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with suppress(OSError):  # not Linux, or not allowed
+        Path("/proc/self/clear_refs").write_text(_PEAK_SINCE_RESET, encoding="ascii")
 
 
 def state_bytes(state: dict[str, torch.Tensor]) -> int:

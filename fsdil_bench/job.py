@@ -48,6 +48,7 @@ class Job:
     workers: int | None = None
     backbone_request: str = ""
     sealed: bool = False
+    deterministic: bool = False
 
     @property
     def place(self) -> Path:
@@ -93,14 +94,20 @@ def prepare(
     workers: int | None = None,
     device: str = "auto",
     precision: str = "auto",
+    batch_size: int | None = None,
+    deterministic: bool = False,
     **request: Any,
 ) -> Job:
     """Check a request and load what it needs; nothing is computed or written yet.
 
     `request` are the further arguments of `identify`. `workers` threads decode and augment images
-    (by default one per processor, up to a limit; 0 for none); like the device, they are not part of
-    what identifies the run.
+    (by default one per processor, up to a limit; 0 for none). `batch_size` images go through a
+    frozen or trained tower at a time (by default as many as suit the device). `deterministic` asks
+    torch for the same bits every time. Like the device, none of them is part of what identifies the
+    run.
     """
+    if batch_size is not None and batch_size < 1:
+        raise RequestError(f"a batch size of {batch_size} is too small", "Give at least 1.")
     job = identify(method, scenario, device=device, precision=precision, **request)
 
     from .backbone import file_name
@@ -109,11 +116,11 @@ def prepare(
     model = job.backbone
     place, precision = choose(device, job.spec.precision)
     # What a text's embedding follows from: weights, the code around them and the tokenizer.
-    made_by = (model.weights_hash, job.code["backbone"], model.tokenizer_version, precision)
-    version = hashlib.sha256("/".join(made_by).encode()).hexdigest()[:16]
+    made_by = f"{model.weights_hash}/{model.code}/{model.tokenizer_version}"
+    version = hashlib.sha256(made_by.encode()).hexdigest()[:16]
     texts = ArrayStore(cache_folder() / f"texts-{file_name(model.name)}-{version}.sqlite")
-    model.place(place, precision, texts, job.stream.class_names)
-    return replace(job, workers=workers)
+    model.place(place, precision, texts, job.stream.class_names, batch_size)
+    return replace(job, workers=workers, deterministic=deterministic)
 
 
 def identify(
@@ -191,7 +198,7 @@ def identify(
     code = {
         "method": loads.code(info.factory),
         "scenario": loads.code(scenario_info.factory),
-        "backbone": loads.code(backbone_info.factory),
+        "backbone": model.code,
     }
     identity = run_id(spec, stream=stream.digest(), weights=model.weights_hash, code=code)
     return Job(
@@ -212,6 +219,7 @@ def describe_backbone(info: BackboneInfo, name: str) -> Backbone:
             f"backbone '{name}' cannot be loaded: {type(error).__name__}: {error}",
             "--debug shows the traceback.",
         ) from error
+    found.code = code_version(info.factory)
     return found
 
 

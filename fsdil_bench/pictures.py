@@ -58,7 +58,7 @@ class Pictures:
         workers: int | None = None,
     ) -> None:
         self.backbone = backbone
-        self.meter = meter or Meter()
+        self.meter = meter or Meter(backbone.device)
         self.transform = transform
         self.workers = default_workers() if workers is None else workers
         self._progress = progress
@@ -67,7 +67,7 @@ class Pictures:
         self._memory_bytes = 0
         self._lock = threading.Lock()  # of memory, never held while decoding
         tower, weights = backbone.image_tower
-        key = f"{weights}/{backbone.precision}/{transform.digest()}"
+        key = f"{weights}/{backbone.code}/{transform.digest()}"
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
         self._features = ArrayStore(cache / f"features-{file_name(tower)}-{name}.sqlite")
         kept = cache / f"pictures-{stream.name}.sqlite" if stream.keep_images else None
@@ -144,7 +144,7 @@ class Pictures:
         for views in self.batches(samples, draws(), ahead):
             part = begun.popleft()
             pixels = self.transform.normalise(views, self.backbone.device)
-            embeddings = self.backbone.encode_image(pixels).cpu().numpy()
+            embeddings = self.backbone.frozen_features(pixels).cpu().numpy()
             self.meter.count("features", len(part))
             self._progress.advance(len(part))
             yield dict(zip(part, embeddings, strict=True))

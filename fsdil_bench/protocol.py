@@ -32,6 +32,7 @@ from .method import Method, RouterMethod, State
 from .metrics import accuracy_row
 from .pictures import Pictures
 from .progress import Progress
+from .routed import by_domain
 from .scenario import Samples, Stream
 from .seeds import numpy_generator, seed_everything
 from .self_report import self_report
@@ -256,9 +257,15 @@ class Loop:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Guessed domains (-1 if the method guesses none) and classes of all `tests`."""
         routed, classes = np.full(len(tests), -1), np.full(len(tests), -1)
-        for rows, batch in self._batches(tests, features, order):
+        parts = self._batches(tests, features, order)
+        predict: Callable[[np.ndarray, Batch], np.ndarray] = lambda _, batch: self._predict(batch)
+        if isinstance(self.method, RouterMethod):
+            guessed = self._routed(parts, routed, t, phase)
+            parts = by_domain(guessed, self.pictures.backbone.batch_size)
+            predict = lambda rows, batch: self._predict_given(batch, routed[rows])  # noqa: E731
+        for rows, batch in parts:
             with self.pictures.meter.phase(phase):
-                routed[rows], classes[rows] = self._predict(batch, t)
+                classes[rows] = predict(rows, batch)
             self.pictures.meter.count(phase, len(rows))
             self.progress.advance(len(rows))
         return routed, classes
@@ -281,16 +288,26 @@ class Loop:
         for rows, pixels in zip(parts, images, strict=True):
             yield rows, Batch(pixels, None if features is None else features[rows].to(device))
 
+    def _routed(
+        self, parts: Iterator[tuple[np.ndarray, Batch]], routed: np.ndarray, t: int, phase: str
+    ) -> Iterator[tuple[np.ndarray, Batch, np.ndarray]]:
+        """Test batches with the domains that a router guesses, which are noted in `routed`."""
+        for rows, batch in parts:
+            with self.pictures.meter.phase(phase):
+                routed[rows] = self._predict_domain(batch, t)
+            yield rows, batch, routed[rows]
+
     @torch.no_grad()
-    def _predict(self, batch: Batch, t: int) -> tuple[np.ndarray, np.ndarray]:
-        classes = len(self.stream.class_names)
-        if not isinstance(self.method, RouterMethod):
-            predicted = self._call("predict", lambda: self.method.predict(batch))
-            return np.full(len(batch), -1), self._ids("predict", predicted, len(batch), classes)
+    def _predict(self, batch: Batch) -> np.ndarray:
+        predicted = self._call("predict", lambda: self.method.predict(batch))
+        return self._ids("predict", predicted, len(batch), len(self.stream.class_names))
+
+    @torch.no_grad()
+    def _predict_domain(self, batch: Batch, t: int) -> np.ndarray:
         method = self.method
+        assert isinstance(method, RouterMethod)
         domains = self._call("predict_domain", lambda: method.predict_domain(batch))
-        routed = self._ids("predict_domain", domains, len(batch), t + 1)
-        return routed, self._predict_given(batch, routed)
+        return self._ids("predict_domain", domains, len(batch), t + 1)
 
     @torch.no_grad()
     def _predict_given(self, batch: Batch, domains: np.ndarray) -> np.ndarray:
@@ -365,9 +382,12 @@ def call_plugin(name: str, what: str, function: Callable[[], Any]) -> Any:
             "Lower its batch size with --set, or use --device cpu.",
         ) from error
     except Exception as error:
+        lacking = "MPS" in str(error)  # torch names it where a type or an operation is missing
         raise PluginError(
             f"method '{name}' raised {type(error).__name__} in {what}: {error}",
-            "The traceback is in the run's log.txt; --debug shows it here.",
+            "MPS lacks something that this method needs: use --device cpu."
+            if lacking
+            else "The traceback is in the run's log.txt; --debug shows it here.",
         ) from error
 
 

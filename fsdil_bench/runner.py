@@ -107,10 +107,15 @@ def _carry_out(
     job: Job, folder: RunFolder, progress: Progress, keep_checkpoints: bool, reuse_base: bool
 ) -> Record:
     """Build the method, go through the protocol, write the record."""
+    from .cost import reset_peak_memory
+    from .device import numerics
     from .protocol import Loop
 
+    job.backbone.say = progress.say
+    reset_peak_memory(job.backbone.device)
     pictures = job.pictures(progress)
-    with _sealed(job, pictures, folder, progress) as sealed:
+    numbers = numerics(job.spec.precision, deterministic=job.deterministic)
+    with numbers, _sealed(job, pictures, folder, progress) as sealed:
         outcome = Loop(
             name=job.spec.method,
             build=(lambda: sealed) if sealed else job.build_method,
@@ -147,6 +152,7 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
 
     from .audit import audit_state
     from .cost import peak_memory_bytes, total
+    from .device import repeatable
     from .metrics import scores
     from .provenance import provenance
 
@@ -225,6 +231,11 @@ def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder)
         provenance=provenance(
             job.backbone.device, {plugin.source: plugin.version for plugin in job.registry.plugins}
         )
+        | {
+            "batch_size": job.backbone.batch_size,
+            "deterministic": job.deterministic,
+            "repeatable": repeatable(job.backbone.device, job.deterministic),
+        }
         | {"resumed_after": outcome.resumed_after}
         | ({"base_from": origin} if (origin := base_origin(folder)) else {})
         | _beside_ordinary(job, folder, digest),

@@ -328,6 +328,8 @@ class SealedMethod(Method):
                 stack.enter_context(self._progress.phase(fields["name"], fields["total"]))
             case "phase over":
                 self._phases.pop(fields["id"]).close()
+            case "say":
+                self._progress.say(fields["text"])
             case "advance":
                 self._progress.advance(fields["amount"])
 
@@ -375,6 +377,8 @@ def _description(job: Job) -> dict[str, Any]:
         "weights": job.backbone.weights_hash,
         "device": str(job.backbone.device),
         "precision": job.spec.precision,
+        "batch_size": job.backbone.batch_size,
+        "deterministic": job.deterministic,
         "preset": job.stream.transform,
         "class_names": job.stream.class_names,
         "synonyms": job.stream.synonyms,

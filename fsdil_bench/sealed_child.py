@@ -30,6 +30,7 @@ import torch
 from .backbone import Backbone
 from .config import resolve
 from .cost import Meter, peak_memory_bytes
+from .device import numerics
 from .errors import FsdilError, PluginError
 from .job import Job, describe_backbone, load_method_class
 from .method import Method
@@ -244,8 +245,12 @@ def _work(harness: Harness) -> None:
     message = harness.answer(harness.expect())
     task = message.fields
     torch.set_num_threads(task["threads"])
-    job = _job(task, harness)
-    method = job.build_method()
+    with numerics(task["precision"], deterministic=task["deterministic"]):
+        _do(harness, _job(task, harness), message)
+
+
+def _do(harness: Harness, job: Job, message: Message) -> None:
+    task, method = message.fields, job.build_method()
     name = job.spec.method
     if task["state"]:
         device = job.backbone.device
@@ -280,7 +285,9 @@ def _job(task: dict[str, Any], harness: Harness) -> Job:
             "Run it again.",
         )
     names = tuple(task["class_names"])
-    backbone.place(torch.device(task["device"]), task["precision"], None, names)
+    place = torch.device(task["device"])
+    backbone.place(place, task["precision"], None, names, task["batch_size"])
+    backbone.say = lambda text: harness.tell("say", text=text)
     backbone.ask_for_texts(
         lambda texts: harness.answer(harness.ask("texts", texts=texts)).tensors["texts"]
     )
@@ -293,7 +300,7 @@ def _job(task: dict[str, Any], harness: Harness) -> Job:
 
 
 def _learn(harness: Harness, job: Job, method: Method, message: Message) -> None:
-    task, meter = message.fields, Meter()
+    task, meter = message.fields, Meter(job.backbone.device)
     transform = build_transform(task["preset"], job.backbone.image)
     progress = ToldProgress(harness)
 

@@ -1,9 +1,10 @@
 """Running a record's spec again: does the same come out?
 
 A run id fixes everything that decides a result but the last bits of floating-point numbers, which
-depend on the number of threads, the version of torch and the processor; training can amplify them.
-So predictions may differ between machines although nothing is wrong. The record says how many
-threads it was made with, and they are used again; what else differs is reported.
+depend on the number of threads, the batch size, the version of torch and the processor; training
+can amplify them. The record says how many threads and which batch size it was made with, and they
+are used again; what else differs is reported. Where the bits are the same again, all predictions
+must be; elsewhere a few may differ although nothing is wrong (`allowed`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,26 @@ if TYPE_CHECKING:
     from .job import Job
     from .scenario import Samples
 
-#: By how many percentage points scores may differ that last bits are to explain.
-TOLERANCE = 0.2
-
 _TRUTH = ("labels", "domains", "unseen_labels", "unseen_sets")
-_SURROUNDINGS = ("python", "platform", "processor", "device", "gpu", "threads")
+_SURROUNDINGS = (
+    "python", "platform", "processor", "device", "gpu", "threads", "batch_size", "deterministic",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What may differ: scores by so many percentage points, so many percent of the predictions."""
+
+    points: float
+    percent: float
+
+
+#: The same bits are to be expected: nothing may differ.
+EXACT = Allowed(0.0, 0.0)
+#: Other last bits are to be expected. This is a convention, not a bound.
+LAST_BITS = Allowed(0.2, 2.0)
+#: The same in bf16, which has a third of the digits.
+LAST_BITS_OF_BF16 = Allowed(0.5, 5.0)
 
 
 class Outcome(StrEnum):
@@ -68,7 +84,7 @@ def verify(
     *,
     registry: Registry,
     out: Path,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
     anyway: bool = False,
     sealed: bool = False,
     progress: Progress | None = None,
@@ -78,8 +94,9 @@ def verify(
 
     A run that would have another id here (because code, weights or samples are others) is not
     started unless `anyway`; what an interrupted verification left below `out` is gone on with.
-    A sealed run is run again sealed. `request` completes what a record does not hold: `data`,
-    `names`, `synonyms`, `backbone` where the weights are a file, `device`, `workers`.
+    A sealed run is run again sealed. `tolerance` are the points by which scores may differ, instead
+    of what is `allowed`. `request` completes what a record does not hold: `data`,
+    `names`, `synonyms`, `backbone` where the weights are a file, `device`, `batch_size`, `workers`.
     """
     from .job import prepare
     from .runner import run
@@ -108,9 +125,7 @@ def verify(
 
 def asked_for(record: Record) -> dict[str, Any]:
     """The request behind a record, as arguments of `fsdil_bench.run`."""
-    import torch
-
-    spec, device = record.spec, record.provenance["device"]
+    spec, made = record.spec, record.provenance
     return {
         "method": spec["method"],
         "scenario": spec["scenario"],
@@ -122,8 +137,21 @@ def asked_for(record: Record) -> dict[str, Any]:
         "base_limit": spec["base_limit"],
         "scenario_options": spec["scenario_options"],
         "transform": record.scenario["transform"]["preset"],
-        "device": device if device == "cpu" or torch.cuda.is_available() else "auto",
+        "device": _same_device(made["device"]),
+        "batch_size": made.get("batch_size"),
+        "deterministic": made.get("deterministic", False),
     }
+
+
+def _same_device(name: str) -> str:
+    """The record's device, if this machine has such."""
+    from .device import choose
+
+    try:
+        choose(name, "fp32")
+    except RequestError:
+        return "auto"
+    return name
 
 
 def row_of(record: Record) -> str:
@@ -197,7 +225,24 @@ def _threads(record: Record) -> Iterator[None]:
 # --- after the run ---
 
 
-def compare(record: Record, again: Record, tolerance: float = TOLERANCE) -> Verified:
+def allowed(said: Mapping[str, Any], here: Mapping[str, Any], precision: str) -> Allowed:
+    """What may differ between two places, by their provenance: nothing where bits are stable.
+
+    They are on one kind of CPU, with as many threads, and on one kind of GPU if both runs were
+    deterministic; with the same batch size, packages and commit.
+    """
+    same = ["device", "batch_size", "packages", "commit"]
+    if here["device"] == "cpu":
+        same += ["processor", "threads"]
+    else:
+        same += ["gpu", "deterministic"]
+    stable = here["device"] == "cpu" or here.get("deterministic", False)
+    if stable and all(name in said and said[name] == here.get(name) for name in same):
+        return EXACT
+    return LAST_BITS_OF_BF16 if precision == "bf16" else LAST_BITS
+
+
+def compare(record: Record, again: Record, tolerance: float | None = None) -> Verified:
     """Compare a record with another one of the same run."""
     assert record.folder is not None
     old = read_arrays(record.folder / PREDICTIONS_FILE)
@@ -214,7 +259,17 @@ def compare(record: Record, again: Record, tolerance: float = TOLERANCE) -> Veri
         return Verified(Outcome.IDENTICAL, f"{total:,} predictions", 0, total, 0.0, places)
     largest = largest_difference(record, again)
     reason = f"{differing:,} of {total:,} predictions differ, scores by up to {largest:.3f} points"
-    outcome = Outcome.CLOSE if largest <= tolerance else Outcome.DIFFERS
+    may = allowed(record.provenance, again.provenance, record.spec["precision"])
+    if tolerance is not None:
+        close = largest <= tolerance
+    else:
+        close = largest <= may.points and 100 * differing <= may.percent * total
+        reason += (
+            "; none should here"
+            if may == EXACT
+            else f" (allowed: {may.percent:g} %, {may.points:g} points)"
+        )
+    outcome = Outcome.CLOSE if close else Outcome.DIFFERS
     return Verified(outcome, reason, differing, total, largest, places)
 
 

@@ -93,7 +93,7 @@ def _same_predictions(world: Slice, how: str, parts: Sequence[torch.Tensor]) -> 
             raise CheckError(
                 f"{wrong} of {len(rows)} {name} change {how}",
                 "Predict every image by itself: no batch statistics, no positions; keep towers in "
-                "eval mode, and embed with backbone.embed_with.",
+                "eval mode.",
             )
 
 

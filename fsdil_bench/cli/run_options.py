@@ -45,9 +45,19 @@ _OPTIONS = [
         "--workers", type=click.IntRange(0),
         help="Threads that decode and augment images; 0 for none.  [default: one per processor]",
     ),
-    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ..."),
     click.option(
-        "--precision", default="auto", show_default=True, help="auto, fp32 or bf16 (CUDA)."
+        "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ... or mps."
+    ),
+    click.option(
+        "--precision", default="auto", show_default=True,
+        help="auto, fp32, tf32 or bf16 (both CUDA); auto is bf16 on GPUs that have it.",
+    ),
+    click.option(
+        "--batch-size", type=click.IntRange(1),
+        help="Images per forward pass without training.  [default: 256 on CUDA, else 32]",
+    ),
+    click.option(
+        "--deterministic", is_flag=True, help="Ask torch for the same bits every time: slower."
     ),
     click.option(
         "--out", default="runs", show_default=True, type=click.Path(path_type=Path),

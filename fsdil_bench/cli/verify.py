@@ -43,7 +43,8 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
 @click.option("--sample-seed", type=int, help="Draw the same ones again.")
 @click.option(
     "--tolerance", type=click.FloatRange(0), metavar="POINTS",
-    help="By how much scores may differ where predictions do.  [default: 0.2]",
+    help="By how much scores may differ where predictions do.  [default: not at all where the same"
+    " bits are expected, else 0.2, in bf16 0.5]",
 )  # fmt: skip
 @click.option("--sealed", is_flag=True, help="Run again sealed, whatever the record was.")
 @click.option("--anyway", is_flag=True, help="Run again even if code, weights or samples differ.")
@@ -52,6 +53,7 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
 @click.option("--names", type=click.Path(path_type=Path), help="JSON file with class names.")
 @click.option("--synonyms", type=click.Path(path_type=Path), help="JSON file with synonyms.")
 @click.option("--device", default="", help="Default: the record's, if there is such here.")
+@click.option("--batch-size", type=click.IntRange(1), help="Default: the record's.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the new runs in this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
@@ -187,12 +189,10 @@ def _run_again(
     silent: bool,
     options: dict[str, Any],
 ) -> list[tuple[Record, Verified]]:
-    from ..verification import TOLERANCE, verify
+    from ..verification import verify
 
     registry = open_registry(plugins)
     progress = run_progress(quiet)
-    if options["tolerance"] is None:
-        options["tolerance"] = TOLERANCE
     found = []
     for record in records:
         progress.say(f"running again: {_name(record)}")

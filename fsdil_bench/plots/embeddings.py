@@ -65,6 +65,7 @@ def _job_of(record: Record, registry: Registry, data: str | Path | None) -> Job:
         registry=registry,
         seed=spec["seed"],
         backbone=spec["backbone"],
+        precision=spec["precision"],
         config=spec["config"],
         data=data,
         order=spec["order"],

@@ -25,7 +25,8 @@ from ..streams import build_stream, load_stream
 from .launcher import Resources
 from .wishes import Sweep, Wish
 
-_HOW = ("keep_checkpoints", "sealed", "reuse_base", "workers")  # not part of what is identified
+#: Options that are not part of what is identified.
+_HOW = ("keep_checkpoints", "sealed", "reuse_base", "workers", "batch_size", "deterministic")
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _check_config(wish: Wish, registry: Registry) -> None:
 def _cell(wish: Wish, out: Path, registry: Registry, loads: Loads) -> Cell:
     options = dict(wish.options)
     if wish.resources.gpus and options.get("precision", "auto") == "auto":
-        options["precision"] = "bf16"  # what a GPU takes by default; this machine may have none
+        options["precision"] = _usual_on_a_gpu()
     what = {name: value for name, value in options.items() if name not in _HOW}
     job: Job = identify(
         wish.method, wish.scenario, seed=wish.seed, registry=registry, loads=loads, **what
@@ -119,6 +120,15 @@ def _cell(wish: Wish, out: Path, registry: Registry, loads: Loads) -> Cell:
         domains=len(job.stream.domains),
         base=base_folder(job) if options.get("reuse_base") else None,
     )
+
+
+def _usual_on_a_gpu() -> str:
+    """What this machine's GPU takes by default; where it has none, what a recent one takes."""
+    import torch
+
+    from ..device import choose
+
+    return choose("cuda", "auto")[1] if torch.cuda.is_available() else "bf16"
 
 
 def _remembering_loads() -> Loads:

@@ -45,8 +45,10 @@ class RunOptions:
     synonyms: str | None = knob(None, "JSON file with synonyms")
     transform: str = knob("", "default: the scenario's")
     workers: int | None = knob(None, "threads that decode images", minimum=0)
-    device: str = knob("auto", "auto, cpu, cuda ...")
-    precision: str = knob("auto", "auto, fp32 or bf16")
+    device: str = knob("auto", "auto, cpu, cuda, mps ...")
+    precision: str = knob("auto", "auto, fp32, tf32 or bf16")
+    batch_size: int | None = knob(None, "images per forward pass without training", minimum=1)
+    deterministic: bool = knob(False, "ask torch for the same bits every time")
     keep_checkpoints: bool = knob(False, "keep the state after every domain")
     sealed: bool = knob(False, "learn and predict in separate processes")
 

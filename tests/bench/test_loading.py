@@ -252,7 +252,7 @@ def test_features_of_many_images_are_made_and_kept_in_chunks(open_pictures, monk
     samples = many(3000, loaded=loaded)
     opened = open_pictures(stream_of(samples), 2)
     written, outstanding = [], []
-    put, encode = opened._features.put, opened.backbone.encode_image
+    put, encode = opened._features.put, opened.backbone.frozen_features
     done = 0
 
     def counted(pixels):
@@ -261,7 +261,7 @@ def test_features_of_many_images_are_made_and_kept_in_chunks(open_pictures, monk
         done += len(pixels)
         return encode(pixels)
 
-    monkeypatch.setattr(opened.backbone, "encode_image", counted)
+    monkeypatch.setattr(opened.backbone, "frozen_features", counted)
     monkeypatch.setattr(
         opened._features, "put", lambda part: [written.append(len(part)), put(part)]
     )

@@ -109,7 +109,7 @@ def test_a_closed_domain_gives_nothing(domain):
 def test_features_come_from_the_cache_the_second_time(domain, pictures, monkeypatch):
     first = domain().features()
     assert torch.allclose(first.norm(dim=1), torch.ones(36))
-    monkeypatch.setattr(pictures.backbone, "encode_image", None)
+    monkeypatch.setattr(pictures.backbone, "frozen_features", None)
     assert torch.equal(domain().features(), first)
 
 
@@ -117,9 +117,11 @@ def test_features_do_not_depend_on_their_neighbours(pictures):
     """Bit for bit: a cache filled in another order gives the same run."""
     samples = toy_plugin.build_stream().domains[0].train
     pixels = pictures.transform.normalise(pictures.plain(samples), torch.device("cpu"))
-    whole = pictures.backbone.encode_image(pixels)
-    alone = torch.cat([pictures.backbone.encode_image(pixels[i : i + 1]) for i in range(36)])
-    assert torch.equal(whole, alone)
+    embed = pictures.backbone.frozen_features
+    whole = embed(pixels)
+    assert torch.equal(whole, torch.cat([embed(pixels[i : i + 1]) for i in range(36)]))
+    pictures.backbone.place(torch.device("cpu"), "fp32", None, batch_size=256)
+    assert torch.equal(whole, embed(pixels))  # nor on the batch size of a run
 
 
 def test_batch_holds_what_was_declared():
