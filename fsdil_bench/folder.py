@@ -46,7 +46,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Hold the run for this process; the lock ends with the process that holds it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as lock:
+        with (self.path / ".lock").open("a") as lock:  # to append: opening it changes nothing
             if not _seize(lock):
                 raise HeldError(
                     f"another process is at work on {self.path}", "Wait for it, or stop it."
