@@ -94,7 +94,8 @@ def make_record(
         cost=_cost(level, seed, domains, images),
         provenance={
             "time": f"2026-01-01T00:00:{seed % 60:02}+00:00", "python": "3.11.0", "device": "cpu",
-            "packages": {"fsdil-bench": "0.1.0"}, "platform": "nowhere", "command": "",
+            "packages": {"fsdil-bench": "0.1.0"}, "platform": "nowhere", "processor": "none",
+            "command": "",
         }
         | provenance,
         predictions_sha256=file_sha256(folder / PREDICTIONS_FILE),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,30 +85,16 @@ class Record:
         """Read the record of a run folder."""
         path = Path(folder) / RECORD_FILE
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise RecordError(
-                f"{folder} holds no complete run", "Run the same command again to finish it."
-            ) from None
-        except (ValueError, OSError) as error:
-            raise RecordError(
-                f"{path} cannot be read: {error}", "Run it again with --fresh."
-            ) from None
-        if not isinstance(values, dict) or values.get("schema") != SCHEMA:
-            found = values.get("schema") if isinstance(values, dict) else None
-            raise RecordError(
-                f"{path} has schema {found}, this version reads {SCHEMA}",
-                "Use the version of fsdil-bench that wrote it, or run it again.",
-            )
-        if "content_sha256" in values and values["content_sha256"] != content_hash(values):
-            raise RecordError(
-                f"{path} was changed after it was written: its content hash does not fit",
-                "Restore the file, or run it again with --fresh.",
-            )
-        try:
-            return cls(**values, folder=Path(folder))
+            return cls(**_read(path), folder=Path(folder))
         except TypeError as error:
             raise RecordError(f"{path} is not a run record: {error}") from None
+
+    def check_predictions(self, path: Path) -> None:
+        """Refuse a file of predictions that is not there or is not this run's."""
+        if not path.is_file():
+            raise RecordError(f"{path} is missing", "Run it again with --fresh.")
+        if file_sha256(path) != self.predictions_sha256:
+            raise RecordError(f"{path} does not match its record", "One of the two was changed.")
 
     def predictions(self) -> dict[str, np.ndarray]:
         """Per-sample results: `labels` and `domains` of all test images, and for every step t
@@ -117,12 +104,33 @@ class Record:
         if self.folder is None:
             raise RecordError("this record has no folder to read predictions from")
         path = self.folder / PREDICTIONS_FILE
-        if not path.is_file():
-            raise RecordError(f"{path} is missing", "Run it again with --fresh.")
-        if file_sha256(path) != self.predictions_sha256:
-            raise RecordError(f"{path} does not match its record", "One of the two was changed.")
+        self.check_predictions(path)
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The fields in a file of this version that is as it was written."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RecordError(
+            f"{path.parent} holds no complete run", "Run the same command again to finish it."
+        ) from None
+    except (ValueError, OSError) as error:
+        raise RecordError(f"{path} cannot be read: {error}", "Run it again with --fresh.") from None
+    if not isinstance(values, dict) or values.get("schema") != SCHEMA:
+        found = values.get("schema") if isinstance(values, dict) else None
+        raise RecordError(
+            f"{path} has schema {found}, this version reads {SCHEMA}",
+            "Use the version of fsdil-bench that wrote it, or run it again.",
+        )
+    if "content_sha256" in values and values["content_sha256"] != content_hash(values):
+        raise RecordError(
+            f"{path} was changed after it was written: its content hash does not fit",
+            "Restore the file, or run it again with --fresh.",
+        )
+    return values
 
 
 def content_hash(values: Mapping[str, Any]) -> str:
@@ -139,14 +147,43 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def find_records(*roots: str | Path) -> list[Record]:
-    """All complete runs below the given folders, in a fixed order."""
+def find_records(
+    *roots: str | Path, strict: bool = False, tell: Callable[[str], None] = warnings.warn
+) -> list[Record]:
+    """All complete runs below the given folders, in a fixed order.
+
+    A record that is damaged or has not the form of this version is left out, and `tell` hears which
+    and why (by default a warning of Python); with `strict` it is an error.
+    """
     folders: set[Path] = set()
     for root in map(Path, roots):
         if not root.exists():
             raise RecordError(f"'{root}' does not exist", "Give a folder that holds runs.")
         folders.update(path.parent for path in root.rglob(RECORD_FILE))
-    records = [Record.load(folder) for folder in sorted(folders)]
+    records = []
+    for folder in sorted(folders):
+        try:
+            records.append(_load_sound(folder))
+        except RecordError as error:
+            if strict:
+                raise
+            tell(f"left out: {error.message}")
     return sorted(
         records, key=lambda r: (r.spec["scenario"], r.spec["method"], r.spec["seed"], r.run_id)
     )
+
+
+def _load_sound(folder: Path) -> Record:
+    """The record of a folder, if its form is this version's and its predictions are its own."""
+    from .record_checks import form_problems
+
+    values = _read(folder / RECORD_FILE)
+    if problems := form_problems(values):
+        raise RecordError(
+            f"{folder / RECORD_FILE} has not the form of this version: {problems[0]}",
+            "Use the version of fsdil-bench that wrote it, or run it again.",
+        )
+    record = Record(**values, folder=folder)
+    if (predictions := folder / PREDICTIONS_FILE).is_file():  # some publish scores alone
+        record.check_predictions(predictions)
+    return record

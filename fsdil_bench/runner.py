@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .bases import base_origin, keep_base, take_base
-from .errors import FsdilError
+from .errors import FsdilError, HeldError, RequestError
 from .folder import RunFolder
 from .job import SEALED_SUFFIX, Job, prepare
 from .plugins import Registry, load_registry
@@ -45,6 +45,7 @@ def run(
     keep_checkpoints: bool = False,
     reuse_base: bool = False,
     sealed: bool = False,
+    planned: str | Path | None = None,
     plugins: Sequence[str | Path] = (),
     registry: Registry | None = None,
     progress: Progress | None = None,
@@ -57,12 +58,18 @@ def run(
     domain; `fresh` starts over. `reuse_base` takes over the base domain of a run that differs in
     the number of shots alone, and leaves this run's for others. `sealed` lets the method learn and
     predict in processes that share nothing but its state (`fsdil_bench.sealed`); the result has the
-    same id, and a folder of its own.
+    same id, and a folder of its own. `planned` is the folder that the run is expected to have:
+    where code, weights or data make it another run, nothing is computed.
     """
     progress = progress or Progress()
     job = prepare(method, scenario, registry=registry or load_registry(plugins), **request)
     job = replace(job, sealed=sealed)
     folder = RunFolder(Path(out) / job.place)
+    if planned is not None and folder.path.resolve() != Path(planned).resolve():
+        raise RequestError(
+            f"the run is {folder.path} here, but {planned} where it was planned",
+            "Use the same version of fsdil-bench, of the plugins and of the data on all machines.",
+        )
     if folder.complete and not fresh:
         return _already_done(folder, progress)
     with _kept_in_log(folder), folder.locked():
@@ -92,6 +99,8 @@ def _kept_in_log(folder: RunFolder) -> Iterator[None]:
     """Write the traceback of a failure into the run's log; name a folder that takes no more."""
     try:
         yield
+    except HeldError:  # the log belongs to the process that has the run, which may go well
+        raise
     except BaseException as error:
         with suppress(OSError):  # the log is a convenience; the error itself is what matters
             folder.log(traceback.format_exc())

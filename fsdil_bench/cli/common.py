@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..progress import Progress
+    from ..record import Record
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,8 +37,26 @@ def open_registry(plugins: Sequence[str], *, warn: bool = True) -> Registry:
     registry = load_registry(plugins)
     if warn:
         for line in registry.warnings():
-            click.secho(f"warning: {line}", fg="yellow", err=True)
+            _warn(line)
     return registry
+
+
+def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The `--strict` option shared by all commands that read many records."""
+    return click.option(
+        "--strict", is_flag=True, help="Refuse damaged records instead of leaving them out."
+    )(command)
+
+
+def read_records(runs: Sequence[str | Path], strict: bool) -> list[Record]:
+    """All complete runs below folders, with a warning line for each that is left out."""
+    from ..record import find_records
+
+    return find_records(*runs, strict=strict, tell=_warn)
+
+
+def _warn(line: str) -> None:
+    click.secho(f"warning: {line}", fg="yellow", err=True)
 
 
 def console() -> Console:

@@ -12,7 +12,7 @@ import click
 
 from ..errors import RequestError, unknown
 from ..metrics import METRICS
-from .common import console, debug_option
+from .common import console, debug_option, read_records, strict_option
 
 if TYPE_CHECKING:
     from ..record import Record
@@ -40,6 +40,7 @@ plot_option = click.option(
 @metric_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plot_option
+@strict_option
 @debug_option
 def compare(
     a: str,
@@ -49,6 +50,7 @@ def compare(
     metric: str,
     as_json: bool,
     plot: Path | None,
+    strict: bool,
 ) -> None:
     """Compare two methods on the same test images and seeds.
 
@@ -58,7 +60,10 @@ def compare(
     """
     from ..compare import full_comparison
 
-    ours, theirs = (_runs_of(name, runs, scenario) for name in (a, b))
+    if not runs and Path("runs").is_dir():
+        runs = [Path("runs")]
+    known = read_records(runs, strict)
+    ours, theirs = (_runs_of(name, known, runs, scenario, strict) for name in (a, b))
     found = full_comparison(ours, theirs, metric)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
@@ -77,18 +82,18 @@ def compare(
 @metric_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plot_option
+@strict_option
 @debug_option
-def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None) -> None:
+def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, strict: bool) -> None:
     """Rank methods over all boards of RUNS: average rank and critical difference.
 
     A board is a scenario with its shots and backbone. Only methods that every board has are ranked.
     """
     from ..compare import boards_of
-    from ..record import find_records
     from ..statistics import average_ranks
     from .compare_tables import ranking
 
-    found = average_ranks(boards_of(find_records(*runs)), metric)
+    found = average_ranks(boards_of(read_records(runs, strict)), metric)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
     else:
@@ -99,16 +104,13 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None) ->
         click.echo(plot_ranks(found, plot, metric), err=as_json)
 
 
-def _runs_of(name: str, runs: Sequence[Path], scenario: str | None) -> list[Record]:
-    """The runs of a method, or below a folder, that belong together."""
-    from ..record import find_records
-
-    if not runs and Path("runs").is_dir():
-        runs = [Path("runs")]
-    known = find_records(*runs)
+def _runs_of(
+    name: str, known: Sequence[Record], runs: Sequence[Path], scenario: str | None, strict: bool
+) -> list[Record]:
+    """The runs of a method among those `known` below `runs`, or below a folder of that name."""
     records = [record for record in known if record.spec["method"] == name]
     if not records and Path(name).is_dir():
-        records = find_records(name)
+        records = read_records([name], strict)
         if not records:
             raise RequestError(f"there is no complete run below {name}", "Give a folder of runs.")
     if not records:

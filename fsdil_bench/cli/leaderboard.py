@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..errors import RequestError
-from .common import debug_option
+from .common import debug_option, read_records, strict_option
 
 
 @click.command(
@@ -22,8 +22,11 @@ from .common import debug_option
               help="Folder for the boards.")  # fmt: skip
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
+@strict_option
 @debug_option
-def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool) -> None:
+def leaderboard(
+    runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool, strict: bool
+) -> None:
     """Make boards from all complete runs below RUNS.
 
     Written are Markdown pages (README.md is their index), CSV, JSON and LaTeX files, and
@@ -32,9 +35,8 @@ def leaderboard(runs: Sequence[Path], out: Path, copy_records: bool, as_json: bo
     """
     from .. import leaderboards
     from ..leaderboards.unfinished import find_unfinished
-    from ..record import find_records
 
-    records, unfinished = find_records(*runs), find_unfinished(*runs)
+    records, unfinished = read_records(runs, strict), find_unfinished(*runs)
     if not records:
         begun = f" ({len(unfinished)} begun)" if unfinished else ""
         raise RequestError(

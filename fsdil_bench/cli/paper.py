@@ -13,11 +13,19 @@ import click
 
 from ..errors import RequestError, unknown
 from ..metrics import METRICS
-from .common import console, debug_option, open_registry, plugin_option
+from .common import (
+    console,
+    debug_option,
+    open_registry,
+    plugin_option,
+    read_records,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from ..paper.beside import Beside
     from ..paper.results import Table
+    from ..record import Record
 
 
 @click.command(
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="With RUNS: also list what was not run.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option("--markdown", is_flag=True, help="Print as Markdown.")
+@strict_option
 @plugin_option
 @debug_option
 def paper(
@@ -45,12 +54,14 @@ def paper(
     everything: bool,
     as_json: bool,
     markdown: bool,
+    strict: bool,
     plugins: Sequence[str],
 ) -> None:
     """Print the CVLC paper's tables, with what was measured in RUNS beside them."""
     chosen = _choose(table_name, dataset, metric)
     if runs:
-        _print_beside(runs, chosen, everything, as_json, markdown, plugins)
+        records = read_records(runs, strict)
+        _print_beside(records, chosen, everything, as_json, markdown, plugins)
         return
     if as_json:
         click.echo(json.dumps([asdict(cell) for table in chosen for cell in table.cells], indent=1))
@@ -110,7 +121,7 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _print_beside(
-    runs: Sequence[Path],
+    records: Sequence[Record],
     chosen: Sequence[Table],
     everything: bool,
     as_json: bool,
@@ -118,9 +129,7 @@ def _print_beside(
     plugins: Sequence[str],
 ) -> None:
     from ..paper.beside import beside, in_paper
-    from ..record import find_records
 
-    records = find_records(*runs)
     cells = {cell for table in chosen for cell in table.cells}
     found = [each for each in beside(records, open_registry(plugins)) if each.reported in cells]
     if as_json:

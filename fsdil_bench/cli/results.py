@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import RequestError
-from .common import console, debug_option, open_registry, plugin_option
+from .common import (
+    console,
+    debug_option,
+    open_registry,
+    plugin_option,
+    read_records,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
     help="File of the figure (.png, .svg or .pdf); by default a .png beside the record.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
+@strict_option
 @plugin_option
 @debug_option
 def show(
@@ -44,6 +52,7 @@ def show(
     plot: str | None,
     out: Path | None,
     data: Path | None,
+    strict: bool,
     plugins: Sequence[str],
 ) -> None:
     """Show a finished run: matrix, scores, curves, diagnostics, cost, provenance.
@@ -51,9 +60,9 @@ def show(
     RUN is a run's folder, or a folder below which there is exactly one run.
     """
     if plot:
-        click.echo(_draw(plot, run, out, data, plugins))
+        click.echo(_draw(plot, run, out, data, strict, plugins))
         return
-    record = _one_record(run)
+    record = _one_record(run, strict)
     if as_json:
         click.echo(record.to_json(), nl=False)
         return
@@ -71,17 +80,21 @@ def show(
 
 
 def _draw(
-    plot: str, run: Path, out: Path | None, data: Path | None, plugins: Sequence[str]
+    plot: str,
+    run: Path,
+    out: Path | None,
+    data: Path | None,
+    strict: bool,
+    plugins: Sequence[str],
 ) -> Path:
     """Draw the figure that was asked for, with no more imported than it needs."""
     from ..plots.cost import plot_cost, plot_tradeoff
     from ..plots.curves import plot_curves
     from ..plots.matrix import plot_matrix
-    from ..record import find_records
 
-    if plot == "cost" and len(records := find_records(run)) > 1:
+    if plot == "cost" and len(records := read_records([run], strict)) > 1:
         return plot_tradeoff(records, out or run / "cost.png")
-    record = _one_record(run)
+    record = _one_record(run, strict)
     assert record.folder is not None
     file = out or record.folder / f"{plot}.png"
     if plot == "embeddings":
@@ -91,12 +104,12 @@ def _draw(
     return {"matrix": plot_matrix, "curves": plot_curves, "cost": plot_cost}[plot](record, file)
 
 
-def _one_record(path: Path) -> Record:
-    from ..record import Record, find_records
+def _one_record(path: Path, strict: bool) -> Record:
+    from ..record import Record
 
     if (path / "spec.json").is_file() or (path / "record.json").is_file():
         return Record.load(path)
-    records = find_records(path)
+    records = read_records([path], strict)
     if len(records) != 1:
         found = "\n".join(f"  {record.folder}" for record in records[:10])
         raise RequestError(

@@ -73,12 +73,7 @@ def _run(task: Task) -> None:
 
     torch.set_num_threads(task.resources.cpus)
     sys.argv = as_command(task.request)  # what the record shows as the command of this run
-    record = run(**task.request, progress=_FileProgress(task))
-    if record.folder is None or record.folder.resolve() != task.folder.resolve():
-        raise RequestError(
-            f"the run was {record.folder}, but {task.folder} where the sweep was planned",
-            "Use the same version of fsdil-bench, of the plugins and of the data on all machines.",
-        )
+    run(**task.request, planned=task.folder, progress=_FileProgress(task))
 
 
 def as_command(request: Mapping[str, Any]) -> list[str]:

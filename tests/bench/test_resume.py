@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from fsdil_bench import Record
-from fsdil_bench.errors import RecordError, RequestError
+from fsdil_bench.errors import HeldError, RecordError, RequestError
 from fsdil_bench.folder import RunFolder
+from fsdil_bench.leaderboards.unfinished import find_unfinished
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 
@@ -72,6 +73,24 @@ def test_two_processes_do_not_share_a_run(tmp_path):
         RunFolder(tmp_path / "run").locked(),
     ):
         pass
+
+
+def test_a_second_process_leaves_a_running_run_alone(toy_run):
+    record = toy_run()
+    (record.folder / "record.json").unlink()  # as while it is under way
+
+    def look():
+        files = sorted(record.folder.rglob("*"))
+        return [(file, file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+
+    with RunFolder(record.folder).locked():
+        before = look()
+        for options in ({}, {"fresh": True}, {"reuse_base": True}):
+            with pytest.raises(HeldError, match="another process"):
+                toy_run(**options)
+            assert look() == before
+    (unfinished,) = find_unfinished(record.folder)
+    assert unfinished.state == "incomplete"
 
 
 def test_checkpoints_are_kept_on_request(toy_run, tmp_path):
