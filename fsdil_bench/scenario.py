@@ -65,8 +65,10 @@ class ScenarioRequest:
 class Samples:
     """Labelled images: ids, labels and how to load one.
 
-    `keys` tell the content of each image to the caches; they default to the ids, which is right
-    where the id determines the picture, and must change when a file of the same name does.
+    `keys` tell the content of each image to the caches and to a run's identity; they default to the
+    ids, which is right where the id determines the picture, and must change when a file of the same
+    name does. Keys that are costly to make may be a sequence that makes them when they are asked
+    for; its method `select(positions)` then gives those of a subset.
     """
 
     ids: tuple[str, ...]
@@ -87,20 +89,22 @@ class Samples:
     def subset(self, positions: Iterable[int]) -> Samples:
         """The samples at `positions`, in that order."""
         chosen = list(positions)
+        select = getattr(self.keys, "select", None)
         return Samples(
             tuple(self.ids[i] for i in chosen),
             self.labels[chosen],
             self.load,
-            tuple(self.keys[i] for i in chosen),
+            select(chosen) if select else tuple(self.keys[i] for i in chosen),
         )
 
     def digest(self) -> str:
-        """A hash of the ordered ids and labels: the same value means the same samples."""
+        """A hash of the ordered ids, labels and keys: the same value means the same samples."""
         return self._digest
 
     @cached_property
     def _digest(self) -> str:
-        text = "\n".join(f"{i} {y}" for i, y in zip(self.ids, self.labels, strict=True))
+        rows = zip(self.ids, self.labels.tolist(), self.keys, strict=True)
+        text = "\n".join(f"{i} {y} {k}" for i, y, k in rows)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
