@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from . import boards, cvlc_speed, feature_cache, listing, loading, pictures, sweeps
+from . import boards, contents, cvlc_speed, feature_cache, listing, loading, pictures, sweeps
 
 BENCHMARKS = {
     "boards": boards.main,
+    "contents": contents.main,
     "cvlc": cvlc_speed.main,
     "feature-cache": feature_cache.main,
     "listing": listing.main,

@@ -22,7 +22,7 @@ KINDS = {
     "features": ("features-*.sqlite", "frozen features of images"),
     "texts": ("texts-*.sqlite", "embeddings of texts"),
     "pictures": ("pictures-*.sqlite", "pictures drawn by code"),
-    "hashes": ("file-hashes.sqlite", "hashes of weights"),
+    "hashes": ("*-hashes.sqlite", "hashes of weights and of images"),
     "bases": ("bases", "base domains for run --reuse-base"),
     "listings": ("complete", "data sets found complete"),
     "models": ("open-clip-*.json", "names of open_clip's models"),

@@ -31,8 +31,15 @@ class ContentKeys(Sequence[str]):
         """The keys, in order."""
 
     @abstractmethod
-    def select(self, positions: Sequence[int]) -> ContentKeys:
+    def part(self, positions: Sequence[int]) -> ContentKeys:
         """The keys at `positions`, not made yet."""
+
+    def select(self, positions: Sequence[int]) -> ContentKeys:
+        """The keys at `positions`, in that order; none is made for that."""
+        part = self.part(positions)
+        if self._made is not None:
+            part._made = [self._made[i] for i in positions]
+        return part
 
     def __len__(self) -> int:
         return self._count
@@ -64,7 +71,7 @@ class PictureKeys(ContentKeys):
         """Load all pictures and hash them."""
         return [picture_key(load_picture(self._load, sample_id)) for sample_id in self._ids]
 
-    def select(self, positions: Sequence[int]) -> PictureKeys:
+    def part(self, positions: Sequence[int]) -> PictureKeys:
         """The keys of some of the pictures."""
         return PictureKeys(tuple(self._ids[i] for i in positions), self._load)
 

@@ -2,8 +2,8 @@
 
 Half a million files must not hold up the start of a run. Whether files are there is told by one
 listing per folder, and once all were there, by the times of the folders: a file that comes or goes
-changes them. The size and time of a file, which tell the caches its content, are looked up at once
-in small sets and in large ones only when an image is used.
+changes them. What the files hold (`fsdil_bench.contents`) is found out for those that a run uses,
+all at once, when the first of their keys is asked for.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .errors import DataError
+from .content import ContentKeys
+from .contents import content_hashes
 from .folder import write_atomically
 from .scenario import Samples
 from .store import cache_folder
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".gif", ".tif", ".tiff", ".ppm")
-
-_AT_ONCE = 10_000  # files whose size and time are looked up when a stream is built: about 50 ms
 
 _SETTLED = 2_000_000_000  # ns after which another change of a folder gets another time
 
@@ -106,54 +105,28 @@ def file_samples(
 ) -> Samples:
     """The images at `paths` below `root` as samples whose ids are `prefix` and path.
 
-    Their keys hold each file's size and time. An empty file is an error.
+    Their keys are hashes of the files' bytes, found out when they are first asked for: an image of
+    the same content has the same key in every folder. An empty file is then an error.
     """
-    keys: Sequence[str] = FileKeys(root, paths)
-    if len(paths) <= _AT_ONCE:
-        keys = tuple(keys)
     ids = tuple(prefix + path for path in paths) if prefix else tuple(paths)
+    keys = FileKeys(root, paths)
     return Samples(ids, np.asarray(labels, np.int64), partial(_read, root, prefix), keys)
 
 
-class FileKeys(Sequence[str]):
-    """The cache keys of files, each made when it is first asked for and then kept."""
+class FileKeys(ContentKeys):
+    """Hashes of the bytes of files."""
 
     def __init__(self, root: Path, paths: Sequence[str]) -> None:
-        self._root = str(root.resolve())
-        self._paths = paths
-        self._known: list[str | None] = [None] * len(paths)
+        super().__init__(len(paths))
+        self._root, self._paths = root, paths
 
-    def __len__(self) -> int:
-        return len(self._paths)
+    def make(self) -> list[str]:
+        """Look up the hashes; files that are new or changed are read."""
+        return content_hashes(str(self._root.resolve()), self._paths)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return tuple(self[i] for i in range(*place.indices(len(self))))
-        key = self._known[place]
-        if key is None:
-            key = self._known[place] = self._made(self._paths[place])
-        return key
-
-    def __iter__(self) -> Iterator[str]:
-        return (self[i] for i in range(len(self)))
-
-    def _made(self, path: str) -> str:
-        place = f"{self._root}/{path}"
-        try:
-            state = os.stat(place)  # noqa: PTH116 - called for many thousand files
-        except OSError as error:
-            raise DataError(
-                f"image '{place}' is gone: {error.strerror}", "Put the file back and run again."
-            ) from None
-        if not state.st_size:
-            raise DataError(
-                f"image '{place}' is empty", "Download or unpack it again: it was cut short."
-            )
-        return f"{place} {state.st_size} {state.st_mtime_ns}"
+    def part(self, positions: Sequence[int]) -> FileKeys:
+        """The keys of some of the files."""
+        return FileKeys(self._root, [self._paths[i] for i in positions])
 
 
 def _read(root: Path, prefix: str, sample_id: str) -> np.ndarray:

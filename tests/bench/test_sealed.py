@@ -152,8 +152,8 @@ def test_nothing_of_test_images_is_kept(run):
 
 
 def test_the_seed_does_not_tell_the_order(run):
-    for sealed in (False, True):
-        assert run("rebuildstheorder", sealed=sealed).metrics["AA*"] < 60
+    assert run("rebuildstheorder", sealed=False).metrics["AA*"] < 60
+    assert run("rebuildstheorder").metrics["AA*"] < 60
 
 
 def test_the_oracle_cannot_be_remembered(run):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from PIL import Image
+
+from fsdil_bench import Samples
 
 CORE50_TRAIN = (1, 2, 4, 5, 6, 8, 9, 11)
 CDDB_DOMAINS = ("gaugan", "biggan", "wild", "whichfaceisreal", "san")
@@ -25,6 +28,12 @@ Scissors Screwdriver Shelf Sink Sneakers Soda Speaker Spoon TV Table Telephone T
 Trash_Can Webcam
 """
 OFFICE_HOME_CLASSES = tuple(_THINGS.split())
+
+
+def choice(samples: Samples) -> str:
+    """A short hash of which images were chosen, in which order, as which class."""
+    text = "\n".join(f"{i} {y}" for i, y in zip(samples.ids, samples.labels, strict=True))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @cache

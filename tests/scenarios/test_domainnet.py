@@ -69,8 +69,8 @@ def test_the_lists_say_what_is_for_training(tree, stream):
 def test_the_same_images_give_the_same_stream_wherever_they_are(tmp_path, stream):
     trees.domainnet(tmp_path / "images", few=FEW, lists="txt")
     assert build(request(tmp_path)).digest() == stream.digest()
-    assert stream.domains[0].train.digest()[:16] == "d495a7fc8f7bba2a"
-    assert stream.domains[5].test.digest()[:16] == "11d02542f0ebfbd8"
+    assert trees.choice(stream.domains[0].train) == "d495a7fc8f7bba2a"
+    assert trees.choice(stream.domains[5].test) == "11d02542f0ebfbd8"
 
 
 @pytest.mark.parametrize(

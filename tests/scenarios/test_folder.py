@@ -65,6 +65,7 @@ def test_unfit_names_file(tree, tmp_path, text):
 
 def test_a_changed_file_has_another_key(tree):
     before = build(request(tree)).domains[0].test
+    assert before.digest()  # before the file is replaced
     Image.new("RGB", (31, 20)).save(tree / before.ids[0])
     after = build(request(tree)).domains[0].test
     assert before.ids == after.ids

@@ -28,8 +28,8 @@ def test_real_world_comes_first(tree):
         for sample_id, label in zip(domain.test.ids, domain.test.labels, strict=True):
             assert sample_id.split("/")[:2] == [domain.name, trees.OFFICE_HOME_CLASSES[label]]
     # Other numbers mean that every result on Office-Home changes: raise SPLIT_VERSION then.
-    assert stream.domains[0].test.digest()[:16] == "899d3f57a2f3e2b4"
-    assert stream.domains[3].test.digest()[:16] == "321181265a98ae5b"
+    assert trees.choice(stream.domains[0].test) == "899d3f57a2f3e2b4"
+    assert trees.choice(stream.domains[3].test) == "321181265a98ae5b"
 
 
 @pytest.mark.parametrize("spelling", ["Real_World", "RealWorld"])
@@ -38,7 +38,6 @@ def test_other_spellings_give_the_same_stream(tmp_path, tree, spelling):
     assert other.digest() == stream_of(tree).digest()
     base = other.domains[0].train
     assert base.load(base.ids[0]).shape == (16, 16, 3)
-    assert spelling in base.keys[0]
 
 
 def test_bad_data(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import partial
 
 import published_trees as trees
@@ -9,6 +10,7 @@ import pytest
 from fsdil_scenarios.names import dn4il_folders
 
 import fsdil_bench
+from fsdil_bench.pictures import Pictures
 
 #: What writes a tree of each data set.
 DATA_SETS = {
@@ -62,14 +64,29 @@ def test_zero_shot(tree_of, name, tmp_path):
     check(record, fsdil_bench.load_stream(f"{name}-1shot", data=tree))
 
 
-def test_large_sets_give_the_same_result(tree_of, tmp_path, monkeypatch):
-    """Whether files are looked at when the stream is built or when they are used."""
-    known = {"data": tree_of("pacs"), "backbone": "tiny-clip"}
-    one = fsdil_bench.run("ncm", "pacs-1shot", out=tmp_path / "one", **known)
-    monkeypatch.setattr("fsdil_bench.image_files._AT_ONCE", 0)
-    two = fsdil_bench.run("ncm", "pacs-1shot", out=tmp_path / "two", **known)
-    assert one.run_id == two.run_id
-    assert one.matrix == two.matrix
+def test_a_run_is_identified_by_what_its_images_hold(tmp_path, monkeypatch):
+    """A copy of the tree is the same run and embeds nothing; a replaced image is another run."""
+    tree = trees.pacs(tmp_path / "tree", per_class=5, lists="splits")
+    shutil.copytree(tree, tmp_path / "copy")
+    run = partial(fsdil_bench.run, "ncm", "pacs-1shot", backbone="tiny-clip", out=tmp_path / "runs")
+    embedded = []
+    plain = Pictures._embed
+    monkeypatch.setattr(
+        Pictures, "_embed", lambda *given: embedded.append(len(given[1])) or plain(*given)
+    )
+    one = run(data=tree)
+    assert embedded
+    embedded.clear()
+    copied = run(data=tmp_path / "copy", fresh=True)
+    assert copied.run_id == one.run_id
+    assert copied.matrix == one.matrix
+    assert not embedded
+    tested = fsdil_bench.load_stream("pacs-1shot", data=tree).domains[1].test.ids[0]
+    image = tree / tested
+    image.write_bytes(trees.image(19, "JPEG").ljust(image.stat().st_size, b"\0"))
+    other = run(data=tree)
+    assert other.run_id != one.run_id
+    assert other.scenario["digest"] != one.scenario["digest"]
 
 
 @pytest.mark.parametrize("name", MAYBE_SLOW)
