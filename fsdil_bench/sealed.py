@@ -81,7 +81,7 @@ class Nursery:
             atexit.register(cls._shared.close)
         return cls._shared
 
-    def fork(self, *descriptors: int) -> int:
+    def start(self, *descriptors: int) -> int:
         """A new process that holds these file descriptors; its id."""
         with suppress(OSError):
             socket.send_fds(self.control, [b"."], descriptors)
@@ -121,7 +121,7 @@ class Interpreters(Nursery):
         self.control, self._news = socket.socketpair()
         self._process = None
 
-    def fork(self, *descriptors: int) -> int:
+    def start(self, *descriptors: int) -> int:
         """A new process that holds these file descriptors; its id."""
         process = self._process = _interpreter(*descriptors)
         threading.Thread(target=self._tell_end, args=(process,), daemon=True).start()
@@ -155,7 +155,7 @@ class Child:
         self.scratch = tempfile.mkdtemp(prefix="fsdil-sealed-")
         ours, theirs = Pipe()
         self.channel = Channel(ours)
-        self._pid = nursery.fork(theirs.fileno(), self._output.fileno())
+        self._pid = nursery.start(theirs.fileno(), self._output.fileno())
         theirs.close()
 
     def send(self, kind: str, tensors: Mapping[str, torch.Tensor], **fields: Any) -> None:
