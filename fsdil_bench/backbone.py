@@ -135,8 +135,7 @@ class Backbone:
         """Say where to compute, how precisely, where text embeddings are kept, what classes the
         run is about, and how many images go through a tower at a time."""
         if self._model is not None:
-            with torch.inference_mode(False):
-                self._model.to(device)
+            self._model.to(device)
             self._untouched = _versions(self._model)
         self.device, self.precision, self._texts = device, precision, texts
         self._class_names = tuple(class_names)

@@ -113,7 +113,7 @@ class DeviceTensor(torch.Tensor):
         super().__setitem__(_index(index), value)
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
-        """RefusedError."""
+        """Refused."""
         raise RefusedError(
             f"can't convert {DEVICE} device type tensor to numpy",
             "Copy the tensor first: tensor.cpu().numpy().",
@@ -122,7 +122,7 @@ class DeviceTensor(torch.Tensor):
     __array__ = numpy
 
     def pin_memory(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """RefusedError."""
+        """Refused."""
         raise RefusedError(
             "cannot pin a 'cuda' tensor: only dense CPU tensors can be pinned",
             "Pin nothing: images, labels and features are on the device when they come.",
@@ -384,6 +384,24 @@ _ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
+def _keeping(apply: Callable[..., Any]) -> Callable[..., Any]:
+    """What `Module.to` does, with the parameters left the objects that they were, as for CUDA."""
+    is_set, choose = (
+        torch.__future__.get_swap_module_params_on_conversion,
+        torch.__future__.set_swap_module_params_on_conversion,
+    )
+
+    def keep(*args: Any, **kwargs: Any) -> Any:
+        before = is_set()
+        choose(True)
+        try:
+            return apply(*args, **kwargs)
+        finally:
+            choose(before)
+
+    return keep
+
+
 def _always(answer: Any) -> Callable[..., Any]:
     return lambda *_, **__: answer
 
@@ -403,10 +421,7 @@ def pretended_device() -> Iterator[torch.device]:
         stack.enter_context(patch(torch, "Generator", _Generator))
         stack.enter_context(patch(torch.Tensor, "pin_memory", _pin_memory))
         stack.enter_context(patch(torch.Tensor, "is_pinned", _is_pinned))
-        # Module.to keeps its parameters the objects that they were, as it does for CUDA.
-        swapping = torch.__future__.get_swap_module_params_on_conversion()
-        torch.__future__.set_swap_module_params_on_conversion(True)
-        stack.callback(torch.__future__.set_swap_module_params_on_conversion, swapping)
+        stack.enter_context(patch(torch.nn.Module, "_apply", _keeping(torch.nn.Module._apply)))
         stack.enter_context(_Computing())
         stack.enter_context(_Names())
         yield DEVICE

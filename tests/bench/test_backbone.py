@@ -151,7 +151,6 @@ def test_what_inference_mode_has_touched_first_can_still_be_trained():
         backbone.encode_image(transform.normalise(views, cpu))
         backbone.encode_text(["a thing"])
         tower = backbone.visual_copy()
-    backbone.place(cpu, "fp32", None)
     for module in (tower, backbone.visual_copy()):
         pixels = transform.normalise(views.clone().requires_grad_(), cpu)
         module(pixels).sum().backward()

@@ -285,7 +285,7 @@ def test_device_tensors_keep_to_the_rules_in_other_threads(here, there):
 
 def test_nothing_is_left():
     def settings():
-        places = {"torch": torch, "cuda": torch.cuda, "Tensor": torch.Tensor}
+        places = {"torch": torch, "cuda": torch.cuda, "Tensor": torch.Tensor, "Module": nn.Module}
         known = {f"{k}.{name}": v for k, place in places.items() for name, v in vars(place).items()}
         known["swap"] = torch.__future__.get_swap_module_params_on_conversion()
         return {name: id(value) for name, value in known.items()}
