@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from . import boards, cvlc_speed, feature_cache, listing, loading, pictures, sweeps
+from . import (
+    boards,
+    cvlc_speed,
+    feature_cache,
+    listing,
+    loading,
+    pictures,
+    sweeps,
+    tower_passes,
+)
 
 BENCHMARKS = {
     "boards": boards.main,
@@ -14,6 +23,7 @@ BENCHMARKS = {
     "loading": loading.main,
     "pictures": pictures.main,
     "sweeps": sweeps.main,
+    "tower-passes": tower_passes.main,
 }
 
 
