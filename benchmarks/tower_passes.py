@@ -199,12 +199,13 @@ def _picture(sample_id: str) -> np.ndarray:
 
 
 def report(counts: Counts) -> None:
-    least = counts.distinct
-    print(f"{'distinct pairs of view and weights':46}{least:10,}")
-    print(f"{'passes':46}{counts.passes:10,}{counts.passes / least:8.2f}")
-    print(
-        f"{f'passes, every part padded to {BATCH}':46}{counts.padded:10,}{counts.padded / least:8.2f}"
-    )
+    rows = [
+        ("distinct pairs of view and weights", counts.distinct),
+        ("passes", counts.passes),
+        (f"passes, every part padded to {BATCH}", counts.padded),
+    ]
+    for name, number in rows:
+        print(f"{name:46}{number:10,}{number / counts.distinct:8.2f}")
     print(f"{'passes in training (one epoch), never padded':46}{counts.training:10,}")
 
 

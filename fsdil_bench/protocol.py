@@ -228,14 +228,15 @@ class Loop:
         """Guessed domains (-1 if the method guesses none) and classes of all `tests`."""
         routed, classes = np.full(len(tests), -1), np.full(len(tests), -1)
         parts = self._batches(tests, features, order)
-        predict: Callable[[np.ndarray, Batch], np.ndarray] = lambda _, batch: self._predict(batch)
-        if isinstance(self.method, RouterMethod):
+        routes = isinstance(self.method, RouterMethod)
+        if routes:
             guessed = self._routed(parts, routed, t, phase)
             parts = by_domain(guessed, self.pictures.backbone.batch_size)
-            predict = lambda rows, batch: self._predict_given(batch, routed[rows])  # noqa: E731
         for rows, batch in parts:
             with self.pictures.meter.phase(phase):
-                classes[rows] = predict(rows, batch)
+                classes[rows] = (
+                    self._predict_given(batch, routed[rows]) if routes else self._predict(batch)
+                )
             self.pictures.meter.count(phase, len(rows))
             self.progress.advance(len(rows))
         return routed, classes
