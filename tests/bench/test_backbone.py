@@ -219,7 +219,7 @@ def test_features_and_texts_that_are_kept_do_with_less_memory_too(monkeypatch):
     assert len(said) == 1
 
 
-def test_the_batch_size_is_an_option_of_no_consequence(run, toy_registry, call):
+def test_the_batch_size_is_an_option_of_no_consequence(run):
     one, other = run(), run(batch_size=5, fresh=True)
     assert one.provenance["batch_size"] == 32
     assert other.provenance["batch_size"] == 5

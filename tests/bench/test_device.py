@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 
 import pytest
@@ -11,9 +12,10 @@ import toy_plugin
 
 from fsdil_bench import device
 from fsdil_bench.device import choose, full_precision, numerics, repeatable
-from fsdil_bench.errors import RequestError
+from fsdil_bench.errors import PluginError, RequestError
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
+from fsdil_bench.protocol import call_plugin
 from fsdil_bench.transforms import build_transform
 
 MATMUL, CUDNN = torch.backends.cuda.matmul, torch.backends.cudnn
@@ -182,10 +184,9 @@ def test_what_is_kept_is_computed_in_full_precision(tmp_path, precision, monkeyp
     again.close()
 
 
-def test_texts_of_all_precisions_lie_in_one_file(toy_registry, gpu, tmp_path, monkeypatch):
+def test_texts_of_all_precisions_lie_in_one_file(toy_registry, monkeypatch):
     from fsdil_bench.job import prepare
 
-    monkeypatch.setattr(device, "_device", lambda name: torch.device("cpu"))
     monkeypatch.setattr(device, "choose", lambda name, precision: (torch.device("cpu"), precision))
     jobs = [
         prepare("toy-means", "toy-1shot", registry=toy_registry, precision=precision)
@@ -193,3 +194,34 @@ def test_texts_of_all_precisions_lie_in_one_file(toy_registry, gpu, tmp_path, mo
     ]
     assert len({job.run_id for job in jobs}) == 3
     assert len({job.backbone._texts.path for job in jobs}) == 1
+
+
+def test_what_mps_lacks_is_said_with_a_way_out():
+    def learn():
+        raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+
+    with pytest.raises(PluginError, match="MPS Tensor to float64") as caught:
+        call_plugin("m", "learn", learn)
+    assert "--device cpu" in caught.value.remedy
+
+
+def test_options_of_the_command_line(call, tmp_path):
+    words = ["run", "-m", "toy-means", "-s", "toy-1shot", "--plugin", toy_plugin.__file__, "-q"]
+    code, out, err = call(*words, "--batch-size", 4, "--deterministic", "--json")
+    assert code == 0, err
+    (record,) = json.loads(out)
+    assert record["provenance"]["batch_size"] == 4
+    assert record["provenance"]["deterministic"] is True
+    code, _, err = call(*words, "--batch-size", 0)
+    assert (code, "--batch-size" in err) == (2, True)
+    code, _, err = call(*words, "--device", "xpu")
+    assert (code, "does not compute on 'xpu'" in err) == (2, True)
+
+
+def test_a_sweep_plans_for_the_gpu_there_is(gpu):
+    from fsdil_bench.sweeps.plan import _usual_on_a_gpu
+
+    gpu((8, 0), count=0)
+    assert _usual_on_a_gpu() == "bf16"
+    gpu((7, 5))
+    assert _usual_on_a_gpu() == "fp32"
