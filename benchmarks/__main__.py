@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from . import boards, contents, cvlc_speed, feature_cache, listing, loading, pictures, sweeps
+from . import (
+    boards,
+    contents,
+    cvlc_speed,
+    feature_cache,
+    listing,
+    loading,
+    pictures,
+    sweeps,
+    tower_passes,
+)
 
 BENCHMARKS = {
     "boards": boards.main,
@@ -15,6 +25,7 @@ BENCHMARKS = {
     "loading": loading.main,
     "pictures": pictures.main,
     "sweeps": sweeps.main,
+    "tower-passes": tower_passes.main,
 }
 
 

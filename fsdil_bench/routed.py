@@ -14,7 +14,7 @@ import torch
 
 from .views import Batch
 
-_MOST_WAITING = 1024  # images; above it, the largest group goes before it is full
+_MOST_WAITING = 1024  # images (600 MB at 224 pixels); above it, the largest group goes first
 
 #: Rows of the test set and the images at these.
 Part = tuple[np.ndarray, Batch]
@@ -29,7 +29,7 @@ def by_domain(routed: Iterable[tuple[np.ndarray, Batch, np.ndarray]], full: int)
     for rows, batch, domains in routed:
         for domain in np.unique(domains).tolist():
             here = np.flatnonzero(domains == domain)
-            new = rows[here], batch.select(torch.from_numpy(here))
+            new = rows[here], _at(batch, here)
             known = waiting.pop(domain, None)
             group = _joined(known, new) if known else new
             *complete, rest = _split(group, full)
@@ -46,8 +46,13 @@ def _split(group: Part, size: int) -> Iterator[Part]:
     """Parts of `size` images, and in the end what is left, if only none."""
     rows, batch = group
     for start in range(0, len(rows) + 1, size):
-        places = torch.arange(start, min(start + size, len(rows)))
-        yield rows[start : start + size], batch.select(places)
+        places = np.arange(start, min(start + size, len(rows)))
+        yield rows[places], _at(batch, places)
+
+
+def _at(batch: Batch, places: np.ndarray) -> Batch:
+    held = batch._images if batch._images is not None else batch.features
+    return batch.select(torch.from_numpy(places).to(held.device))
 
 
 def _joined(one: Part, other: Part) -> Part:

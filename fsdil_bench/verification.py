@@ -295,7 +295,7 @@ def _scores(record: Record) -> Sequence[float | None]:
 def surroundings(said: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
     """What is different about two places that could change last bits, or the harness itself."""
     for name in _SURROUNDINGS:
-        if said.get(name) != here.get(name):
+        if name in said and said[name] != here.get(name):  # older records say less
             yield f"{name}: {said.get(name)} in the record, {here.get(name)} here"
     packages = said.get("packages", {}), here.get("packages", {})
     for name in sorted(set(packages[0]) | set(packages[1])):

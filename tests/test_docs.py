@@ -77,16 +77,18 @@ INSTEAD = {
         TRAINS, more=f"--backbone tiny-clip --order s1,s2 {SHORT}"
     ),
     "fsdil-bench run --method cvlc --scenario core50-1shot "
-    "--order s8,s3,s2,s7,s1,s5,s4,s6 --seeds 0-2": Instead(
+    "--order s8,s3,s2,s7,s1,s5,s4,s6 --seeds 0-2 --precision tf32": Instead(
         TRAINS,
         run="fsdil-bench run --method zero-shot --scenario core50-1shot --backbone tiny-clip "
         "--order s8,s3,s2,s7,s1,s5,s4,s6",
     ),
-    "fsdil-bench run --method cvlc --scenario cddb-hard-1shot --seeds 0-2": Instead(
-        TRAINS, more=f"--backbone tiny-clip --seeds 0 {SHORT}"
+    "fsdil-bench run --method cvlc --scenario cddb-hard-1shot --seeds 0-4 "
+    "--precision tf32": Instead(
+        TRAINS, more=f"--backbone tiny-clip --seeds 0 --precision fp32 {SHORT}"
     ),
-    "fsdil-bench run --method cvlc --scenario domainnet-1shot --seeds 0-2": Instead(
-        TRAINS, more=f"--backbone tiny-clip --seeds 0 {SHORT}"
+    "fsdil-bench run --method cvlc --scenario domainnet-1shot --seeds 0-2 "
+    "--precision tf32": Instead(
+        TRAINS, more=f"--backbone tiny-clip --seeds 0 --precision fp32 {SHORT}"
     ),
     "fsdil-bench run --method cvlc --scenario folder-4shot --data ~/pets --names names.json "
     "--synonyms synonyms.json": Instead(TRAINS, more=SHORT.replace("--set synonyms=false", "")),

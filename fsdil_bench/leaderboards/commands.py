@@ -32,6 +32,8 @@ def reproduce(records: Sequence[Record]) -> str:
     words += _plugins(typed or [])
     if all(each.sealed for each in records):
         words.append("--sealed")
+    if all(each.provenance.get("deterministic") for each in records):
+        words.append("--deterministic")
     return shlex.join(words)
 
 

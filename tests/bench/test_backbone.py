@@ -176,3 +176,87 @@ def test_outputs_come_as_they_are_whatever_else_is_in_the_batch():
     counts = torch.arange(40)
     numbers = backbone.run_with(lambda images, rows: rows[:, None] * 2, pixels, counts)
     assert torch.equal(numbers[:, 0], 2.0 * counts)
+
+
+def short_of_memory(limit, calls):
+    """An encoder that has memory for so many images."""
+
+    def encode(images):
+        calls.append(len(images))
+        if len(images) > limit:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return images.flatten(1)
+
+    return encode
+
+
+def test_where_memory_runs_out_the_batch_size_is_halved_and_said_once():
+    backbone, calls, said = toy_plugin.build_backbone(), [], []
+    backbone.place(torch.device("cpu"), "fp32", None, batch_size=32)
+    backbone.say = said.append
+    pixels = torch.randn(50, 3, 8, 8)
+    encode = short_of_memory(10, calls)
+    assert torch.equal(backbone.run_with(encode, pixels), pixels.flatten(1))
+    assert calls == [32, 16, *[8] * 6, 2]
+    assert backbone.batch_size == 8
+    assert said == [
+        "warning: 32 images at a time do not fit into the memory of cpu; going on with 8 "
+        "(--batch-size 8)"
+    ]
+    del calls[:]
+    backbone.embed_with(encode, pixels)  # for the rest of the run, without another word
+    assert calls == [*[8] * 6, 2]
+    assert len(said) == 1
+
+
+def test_memory_for_not_even_one_image():
+    backbone = toy_plugin.build_backbone()
+    with pytest.raises(RequestError, match="a single image does not fit") as caught:
+        backbone.run_with(short_of_memory(0, []), torch.zeros(4, 3, 8, 8))
+    assert "--device cpu" in caught.value.remedy
+
+
+def test_features_and_texts_that_are_kept_do_with_less_memory_too(monkeypatch):
+    model, said = toy_plugin.ToyModel(), []
+    backbone, plain = toy_plugin.build_backbone(), toy_plugin.build_backbone()
+    backbone._build = lambda: model
+    backbone.say = said.append
+    for name in ("encode_image", "encode_text"):
+        encode = getattr(model, name)
+
+        def limited(rows, encode=encode):
+            if len(rows) > 8:
+                raise torch.OutOfMemoryError
+            return encode(rows)
+
+        monkeypatch.setattr(model, name, limited)
+    pixels, texts = torch.randn(20, 3, 8, 8), [f"text {i}" for i in range(20)]
+    torch.testing.assert_close(backbone.frozen_features(pixels), plain.frozen_features(pixels))
+    torch.testing.assert_close(backbone.encode_text(texts), plain.encode_text(texts))
+    assert len(said) == 1
+
+
+def test_the_batch_size_is_an_option_of_no_consequence(run):
+    one, other = run(), run(batch_size=5, fresh=True)
+    assert one.provenance["batch_size"] == 32
+    assert other.provenance["batch_size"] == 5
+    assert one.run_id == other.run_id
+    assert one.predictions_sha256 == other.predictions_sha256
+    with pytest.raises(RequestError, match="batch size of 0"):
+        run(batch_size=0)
+
+
+def test_only_what_is_kept_is_padded():
+    """A method's own passes hold its images alone; a kept embedding has always the same company."""
+    model, sizes = toy_plugin.ToyModel(), []
+    backbone = toy_plugin.build_backbone()
+    backbone._build = lambda: model
+    encode, encode_text = model.encode_image, model.encode_text
+    model.encode_image = lambda pixels: [sizes.append(len(pixels)), encode(pixels)][1]
+    model.encode_text = lambda tokens: [sizes.append(len(tokens)), encode_text(tokens)][1]
+    backbone.place(torch.device("cpu"), "fp32", None, batch_size=256)
+    backbone.encode_image(torch.zeros(40, 3, 8, 8))
+    assert sizes == [40]
+    backbone.frozen_features(torch.zeros(40, 3, 8, 8))
+    backbone.encode_text(["red"])
+    assert sizes == [40, 32, 32, 32]

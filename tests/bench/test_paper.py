@@ -204,6 +204,7 @@ def a_record(**changes):
 def test_every_difference_is_named(changes, word):
     number = paper.reported("cddb-hard", 1, "cvlc", "AA*")
     assert paper.what_differs(a_record(), number) == []
+    assert paper.what_differs(a_record(precision="tf32"), number) == []
     (found,) = paper.what_differs(a_record(**changes), number)
     assert word in found
 

@@ -17,7 +17,17 @@ from fsdil_bench import Record, cli
 from fsdil_bench.errors import RequestError
 from fsdil_bench.record import content_hash, file_sha256
 from fsdil_bench.record_checks import check_folder
-from fsdil_bench.verification import TOLERANCE, Outcome, compare, row_of, surroundings, verify
+from fsdil_bench.verification import (
+    EXACT,
+    LAST_BITS,
+    LAST_BITS_OF_BF16,
+    Outcome,
+    allowed,
+    compare,
+    row_of,
+    surroundings,
+    verify,
+)
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 
@@ -98,7 +108,7 @@ def test_made_up_predictions_that_fit_their_record_differ(record, again):
     found = again(pretend(record, lambda arrays: flip(arrays, 60)))
     assert found.outcome == Outcome.DIFFERS
     assert found.differing == 60
-    assert found.largest > TOLERANCE
+    assert found.largest > LAST_BITS.points
 
 
 def test_a_record_of_another_code_version_says_which(record, again):
@@ -153,6 +163,69 @@ def test_differences_of_the_places_are_named(record):
     assert found[0].startswith("threads: 99 in the record")
     assert any(line.startswith("torch: 1.0 in the record") for line in found)
     assert list(surroundings(here, here)) == []
+
+
+def test_the_records_batch_size_is_used(record, again):
+    other = replace(record, provenance=record.provenance | {"batch_size": 7})
+    assert not any("batch_size" in line for line in again(other).surroundings)
+
+
+CPU = {
+    "device": "cpu", "gpu": "", "processor": "A", "threads": 2, "batch_size": 32,
+    "packages": {"torch": "2"}, "commit": {"sha": "1"}, "deterministic": False,
+}  # fmt: skip
+GPU = CPU | {"device": "cuda", "gpu": "B", "deterministic": True}
+
+
+@pytest.mark.parametrize(
+    ("said", "here", "precision", "expected"),
+    [
+        (CPU, CPU, "fp32", EXACT),
+        (CPU, CPU | {"platform": "another kernel"}, "fp32", EXACT),
+        (CPU, CPU | {"processor": "C"}, "fp32", LAST_BITS),
+        (CPU, CPU | {"threads": 3}, "fp32", LAST_BITS),
+        (CPU, CPU | {"batch_size": 8}, "fp32", LAST_BITS),
+        (CPU, CPU | {"packages": {"torch": "3"}}, "fp32", LAST_BITS),
+        (CPU, CPU | {"commit": {"sha": "2"}}, "fp32", LAST_BITS),
+        ({k: v for k, v in CPU.items() if k != "batch_size"}, CPU, "fp32", LAST_BITS),
+        (CPU, GPU, "fp32", LAST_BITS),
+        (GPU, GPU, "bf16", EXACT),
+        (GPU, GPU | {"threads": 9}, "tf32", EXACT),
+        (GPU, GPU | {"gpu": "C"}, "tf32", LAST_BITS),
+        (GPU | {"deterministic": False}, GPU | {"deterministic": False}, "tf32", LAST_BITS),
+        (GPU | {"deterministic": False}, GPU | {"deterministic": False}, "bf16", LAST_BITS_OF_BF16),
+    ],
+)
+def test_what_may_differ_depends_on_the_devices(said, here, precision, expected):
+    assert allowed(said, here, precision) == expected
+
+
+def mistaken_otherwise(arrays, count):
+    """Other mistakes in place of the same number of mistakes: no score changes."""
+    classes, labels = arrays["classes_3"], arrays["labels"]
+    wrong = np.flatnonzero(classes != labels)[:count]
+    assert len(wrong) == count
+    classes[wrong] = 3 - classes[wrong] - labels[wrong]
+
+
+def test_a_single_prediction_counts_where_bits_are_stable(record, finished):
+    other = pretend(record, lambda arrays: mistaken_otherwise(arrays, 1))
+    found = compare(other, finished[0])
+    assert (found.outcome, found.differing, found.largest) == (Outcome.DIFFERS, 1, 0.0)
+    assert "none should here" in found.reason
+    elsewhere = replace(other, provenance=other.provenance | {"processor": "another"})
+    assert compare(elsewhere, finished[0]).outcome == Outcome.CLOSE
+
+
+def test_too_many_other_predictions_are_no_last_bits(record, finished):
+    other = pretend(record, lambda arrays: mistaken_otherwise(arrays, 12))
+    elsewhere = replace(other, provenance=other.provenance | {"processor": "another"})
+    found = compare(elsewhere, finished[0])
+    assert found.largest == 0.0
+    assert 100 * found.differing > LAST_BITS.percent * found.predictions
+    assert found.outcome == Outcome.DIFFERS
+    assert "allowed: 2 %" in found.reason
+    assert compare(elsewhere, finished[0], 0.0).outcome == Outcome.CLOSE  # scores alone, by wish
 
 
 def test_other_test_images(record, finished):
@@ -215,7 +288,8 @@ def test_one_drawn_seed_per_row_and_json(call, finished):
 def test_the_default_tolerance_in_the_help(call, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["fsdil-bench", "verify", "--help"])
     cli.main()
-    assert f"[default: {TOLERANCE}]" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"else {LAST_BITS.points}, in bf16 {LAST_BITS_OF_BF16.points}]" in said
 
 
 def test_nothing_there(call, tmp_path):

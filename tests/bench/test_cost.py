@@ -1,0 +1,96 @@
+"""What a run costs: the clock waits for the device, and the peak of memory is the run's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fsdil_bench import cost
+from fsdil_bench.cost import Meter, peak_memory_bytes, reset_peak_memory
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture
+def queue(monkeypatch):
+    """A device that works for as long as it was told when somebody waits for it."""
+    clock, pending = [0.0], [0.0]
+
+    def wait(device=None):
+        clock[0] += pending[0]
+        pending[0] = 0.0
+
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(torch.cuda, "synchronize", wait)
+    monkeypatch.setattr(torch.mps, "synchronize", wait)
+    return pending
+
+
+@pytest.mark.parametrize("device", [CUDA, torch.device("mps")])
+def test_a_phase_is_over_when_the_device_is_done(queue, device):
+    meter = Meter(device)
+    with meter.phase("learn"):
+        queue[0] = 3.0
+        with meter.phase("features"):
+            queue[0] += 2.0
+        queue[0] += 1.0
+    with meter.phase("predict"):
+        queue[0] = 5.0
+    assert meter.take()["seconds"] == {"features": 2.0, "learn": 4.0, "predict": 5.0}
+
+
+def test_waiting_for_images_does_not_wait_for_the_device(queue):
+    meter = Meter(CUDA)
+    with meter.phase("learn"):
+        queue[0] = 3.0
+        with meter.phase("images"):
+            assert queue[0] == 3.0
+        assert queue[0] == 3.0
+    assert meter.take()["seconds"] == {"images": 0.0, "learn": 3.0}
+
+
+def test_the_cpu_waits_for_nothing(queue):
+    queue[0] = 3.0
+    with Meter(CPU).phase("learn"), Meter().phase("learn"):
+        pass
+    assert queue[0] == 3.0
+
+
+def test_the_peak_of_a_gpu_begins_anew(monkeypatch):
+    reset = []
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", reset.append)
+    reset_peak_memory(CUDA)
+    reset_peak_memory(CPU)
+    assert reset == [CUDA]
+
+
+needs_linux = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of a process"
+)
+
+
+@needs_linux
+def test_the_peak_of_a_run_is_not_that_of_an_earlier_one(toy_run, monkeypatch):
+    size = 256 << 20
+    block = np.ones(size, np.uint8)
+    high = peak_memory_bytes(CPU)
+    del block
+    assert toy_run().cost["peak_memory_bytes"] < high - size / 2
+    monkeypatch.setattr("fsdil_bench.cost.reset_peak_memory", lambda device: None)
+    block = np.ones(size, np.uint8)
+    high = peak_memory_bytes(CPU)
+    del block
+    assert toy_run(seed=1).cost["peak_memory_bytes"] >= high
+
+
+def test_where_the_system_has_no_such_file(monkeypatch):
+    def missing(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    monkeypatch.setattr(Path, "write_text", missing)
+    reset_peak_memory(CPU)
+    assert peak_memory_bytes(CPU) > 1 << 20
