@@ -132,3 +132,14 @@ def test_batch_holds_what_was_declared():
 def test_nothing_in_a_batch_leads_to_labels():
     batch = Batch(torch.zeros(2, 3, 8, 8), torch.zeros(2, 4))
     assert all(torch.is_tensor(value) for value in vars(batch).values())
+
+
+def test_images_of_a_large_domain_are_refused_with_advice(domain, monkeypatch):
+    few = domain()
+    needed = few.images().nbytes
+    monkeypatch.setattr("fsdil_bench.views._MOST_BYTES", needed)
+    assert few.images().nbytes == needed
+    monkeypatch.setattr("fsdil_bench.views._MOST_BYTES", needed - 1)
+    with pytest.raises(PluginError, match=r"domain 1 would hold 36 images at once") as refused:
+        few.images()
+    assert "domain.batches(" in refused.value.remedy
