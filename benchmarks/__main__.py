@@ -6,9 +6,9 @@ import sys
 
 from . import (
     boards,
-    contents,
     cvlc_speed,
     feature_cache,
+    file_hashes,
     listing,
     loading,
     pictures,
@@ -18,7 +18,7 @@ from . import (
 
 BENCHMARKS = {
     "boards": boards.main,
-    "contents": contents.main,
+    "file-hashes": file_hashes.main,
     "cvlc": cvlc_speed.main,
     "feature-cache": feature_cache.main,
     "listing": listing.main,

@@ -17,13 +17,14 @@ from .hookspecs import hookimpl
 from .method import Context, Method, RouterMethod, State
 from .scenario import Domain, Samples, ScenarioRequest, Stream
 from .seeds import numpy_generator
-from .sources import DataSource, Download
+from .sources import DataSource, Download, Remark
 
 if TYPE_CHECKING:
     from .avalanche_methods import AvalancheConfig, avalanche_method
     from .backbone import Backbone
     from .clip.backbone import open_clip_backbone
     from .clip.known_texts import KnownTexts
+    from .copies import describe_copies, drop_copies, find_copies
     from .image_files import (
         file_samples,
         image_names,
@@ -61,7 +62,10 @@ _LAZY = {
     "TrainBatch": "views",
     "TrainDomain": "views",
     "avalanche_method": "avalanche_methods",
+    "describe_copies": "copies",
+    "drop_copies": "copies",
     "file_samples": "image_files",
+    "find_copies": "copies",
     "find_records": "record",
     "image_names": "image_files",
     "is_image_name": "image_files",
@@ -98,6 +102,7 @@ __all__ = [
     "PluginError",
     "Record",
     "RecordError",
+    "Remark",
     "RequestError",
     "Resources",
     "RouterMethod",
@@ -111,7 +116,10 @@ __all__ = [
     "TrainDomain",
     "__version__",
     "avalanche_method",
+    "describe_copies",
+    "drop_copies",
     "file_samples",
+    "find_copies",
     "find_records",
     "hookimpl",
     "image_names",

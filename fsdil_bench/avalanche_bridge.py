@@ -17,6 +17,7 @@ import torch
 
 from .content import load_picture
 from .errors import RequestError
+from .pictures import load_shrunk
 from .scenario import Samples, Stream
 from .seeds import derive
 from .streams import load_stream
@@ -89,11 +90,12 @@ class _Images(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
         return len(self.samples)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        picture = load_picture(self.samples.load, self.samples.ids[index])
+        sample_id = self.samples.ids[index]
         if self.augment_seed is None:
-            view = self.transform.plain(picture)
+            view = self.transform.plain(load_picture(self.samples.load, sample_id))
         else:
             self._draws += 1
+            picture = load_shrunk(self.samples, sample_id, self.transform)
             view = self.transform.augmented(picture, derive(self.augment_seed, index, self._draws))
         pixels = self.transform.normalise(view.unsqueeze(0), torch.device("cpu"))
         return pixels.squeeze(0), self.targets[index]

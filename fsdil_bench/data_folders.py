@@ -98,7 +98,7 @@ def _is_same(download: Download, entry: dict[str, str]) -> bool:
     for algorithm in ("sha256", "md5"):
         if now[algorithm] and entry.get(algorithm):
             return now[algorithm] == entry[algorithm]
-    return now["url"] == entry.get("url")
+    return entry.get("url") in (download.url, *download.also)
 
 
 def data_root() -> Path:

@@ -22,14 +22,17 @@ from pathlib import Path
 from rich.filesize import decimal
 
 from .archives import ArchiveError, unpack
+from .copies import describe_copies, find_copies
 from .data_folders import DataSet, ledger_entry
-from .descriptors import load_factory
+from .descriptors import ScenarioInfo, load_factory
 from .downloads import DownloadError, check, fetch
 from .errors import FsdilError, PluginError, RequestError
 from .folder import write_atomically
 from .locks import locked
 from .progress import Progress
-from .sources import Download
+from .scenario import ScenarioRequest
+from .sources import Download, Remark
+from .streams import build_stream, scenario_settings
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Inventory:
     problems: list[str]
     files: int = 0
     bytes: int = 0
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.files:,} files, {decimal(self.bytes)}"
@@ -50,15 +54,27 @@ def verify(found: DataSet) -> Inventory:
         return Inventory([f"{found.path} is empty or does not exist"])
     inspect = load_factory(found.source.verify, f"verify of data set '{found.name}'")
     try:
-        problems = [str(problem) for problem in inspect(found.path)]
+        lines = list(inspect(found.path))
     except FsdilError as error:
-        problems = [error.message]
+        lines = [error.message]
     except Exception as error:
         raise PluginError(
             f"verify of data set '{found.name}' raised {type(error).__name__}: {error}",
             "--debug shows the traceback.",
         ) from error
-    return Inventory(problems, *_count(found.path))
+    problems = [str(line) for line in lines if not isinstance(line, Remark)]
+    remarks = tuple(str(line) for line in lines if isinstance(line, Remark))
+    return Inventory(problems, *_count(found.path), remarks)
+
+
+def look_for_copies(info: ScenarioInfo, found: DataSet) -> tuple[str, ...]:
+    """A remark on images that a data set has for training and for testing; all images are read."""
+    request = ScenarioRequest(data=found.path, options=scenario_settings(info, {}))
+    try:
+        copies = find_copies(build_stream(info, request))
+    except FsdilError:  # what is wrong with the data set is `verify`'s to say
+        return ()
+    return (describe_copies(copies),) if copies else ()
 
 
 def get(found: DataSet, progress: Progress | None = None, *, fresh: bool = False) -> None:

@@ -17,7 +17,7 @@ import ssl
 import time
 import urllib.request
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -76,11 +76,20 @@ def fetch(
 ) -> None:
     """Fetch a file to `target`, going on with what an earlier try left."""
     progress = progress or Progress()
-    if urlsplit(download.url).scheme not in ("http", "https"):
-        raise DownloadError(f"{download.url} is not an http or https address")
+    for url in (download.url, *download.also):
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise DownloadError(f"{url} is not an http or https address")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = _Part(target)
-    _complete(download, part, progress, wait)
+    for url in download.also:
+        try:
+            _complete(download, part, progress, wait)
+            break
+        except DownloadError as error:
+            progress.say(f"{error.message}; trying {url}")
+            download = replace(download, url=url)
+    else:
+        _complete(download, part, progress, wait)
     try:
         check(part.path, download, progress)
     except DownloadError as error:

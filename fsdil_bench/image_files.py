@@ -2,8 +2,8 @@
 
 Half a million files must not hold up the start of a run. Whether files are there is told by one
 listing per folder, and once all were there, by the times of the folders: a file that comes or goes
-changes them. What the files hold (`fsdil_bench.contents`) is found out for those that a run uses,
-all at once, when the first of their keys is asked for.
+changes them. What the files hold (`fsdil_bench.file_hashes`) is found out for those that a run
+uses, all at once, when the first of their keys is asked for.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .content import ContentKeys
-from .contents import content_hashes
+from .errors import DataError
+from .file_hashes import content_hashes
 from .folder import write_atomically
 from .scenario import Samples
 from .store import cache_folder
@@ -38,16 +41,44 @@ _SIGNATURES = (
 )  # fmt: skip
 
 
-def read_image(root: Path, sample_id: str) -> np.ndarray:
-    """An image file as RGB, uint8 (height, width, 3); transparent parts become white."""
+def read_image(root: Path, sample_id: str, least: int | None = None) -> np.ndarray:
+    """An image file as RGB, uint8 (height, width, 3); transparent parts become white.
+
+    With `least`, a smaller version will do whose sides are at least so long: a JPEG file may then
+    be decoded at a half, a quarter or an eighth of its size, which takes less time.
+    """
     import PIL.Image
 
-    with PIL.Image.open(root / sample_id) as file:
-        image: Image = file
-        if image.mode in ("RGBA", "LA", "P"):
-            image = image.convert("RGBA")
-            image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
-        return np.asarray(image.convert("RGB"))
+    _accept_large_images()
+    path = root / sample_id
+    try:
+        with PIL.Image.open(path) as file:
+            if least is not None:
+                file.draft(None, (least, least))
+            image: Image = file
+            if image.mode in ("RGBA", "LA", "P"):
+                image = image.convert("RGBA")
+                image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
+            return np.asarray(image.convert("RGB"))
+    except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
+        most = 2 * (PIL.Image.MAX_IMAGE_PIXELS or 0)
+        raise DataError(
+            f"image '{sample_id}' cannot be read: '{path}' has more than {most:,} pixels",
+            "Make the picture smaller with an image editor, or remove the file.",
+        ) from None
+    except (OSError, SyntaxError) as error:  # Pillow's words for damaged files
+        raise DataError(
+            f"image '{sample_id}' cannot be read: '{path}': {error}",
+            "The file is damaged or was cut short: download or unpack it again, or remove it.",
+        ) from error
+
+
+@cache
+def _accept_large_images() -> None:
+    """Pillow warns of images of more than 89 million pixels, and refuses twice that."""
+    import PIL.Image
+
+    warnings.simplefilter("ignore", PIL.Image.DecompressionBombWarning)
 
 
 def is_image_name(name: str) -> bool:
@@ -110,7 +141,23 @@ def file_samples(
     """
     ids = tuple(prefix + path for path in paths) if prefix else tuple(paths)
     keys = FileKeys(root, paths)
-    return Samples(ids, np.asarray(labels, np.int64), partial(_read, root, prefix), keys)
+    return Samples(ids, np.asarray(labels, np.int64), FileLoader(root, prefix), keys)
+
+
+@dataclass(frozen=True)
+class FileLoader:
+    """Loads images by ids that are `prefix` and the path below `root`."""
+
+    root: Path
+    prefix: str = ""
+
+    def __call__(self, sample_id: str) -> np.ndarray:
+        """The whole picture."""
+        return read_image(self.root, sample_id.removeprefix(self.prefix))
+
+    def reduced(self, sample_id: str, least: int) -> np.ndarray:
+        """The picture, or a smaller version whose sides are at least `least` long."""
+        return read_image(self.root, sample_id.removeprefix(self.prefix), least)
 
 
 class FileKeys(ContentKeys):
@@ -127,10 +174,6 @@ class FileKeys(ContentKeys):
     def part(self, positions: Sequence[int]) -> FileKeys:
         """The keys of some of the files."""
         return FileKeys(self._root, [self._paths[i] for i in positions])
-
-
-def _read(root: Path, prefix: str, sample_id: str) -> np.ndarray:
-    return read_image(root, sample_id.removeprefix(prefix))
 
 
 def _names(folder: str | Path) -> list[str]:

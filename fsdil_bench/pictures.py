@@ -1,10 +1,10 @@
 """Pictures, views and frozen features of samples, each computed once.
 
-Views are made in background threads a few batches before they are asked for. Decoded pictures and
-plain views are kept in memory up to a limit, part of which is kept free for few-shot domains, whose
-images are looked at most often; frozen features (and, for streams that ask for it, decoded
-pictures) also on disk, keyed by the model's weights, the transform and the picture's content, so
-that methods, seeds and shots share them.
+Views are made in background threads a few batches before they are asked for. Decoded pictures
+(large ones as they are shrunk for augmentation) and plain views are kept in memory up to a limit,
+part of which is kept free for few-shot domains, whose images are looked at most often; frozen
+features (and, for streams that ask for it, decoded pictures) also on disk, keyed by the model's
+weights, the transform and the picture's content, so that methods, seeds and shots share them.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Pictures:
         """Free the memory that images hold which will not be looked at again."""
         with self._lock:
             for key in samples.keys:
-                for name in (key, f"plain/{key}"):
+                for name in (key, f"shrunk/{key}", f"plain/{key}"):
                     if name in self._memory:
                         self._memory_bytes -= self._memory.pop(name).nbytes
 
@@ -167,7 +167,7 @@ class Pictures:
         samples, seeds, last = group
         if seeds is None:
             return self._plain_views(samples), last
-        pairs = zip(self._originals(samples), seeds, strict=True)
+        pairs = zip(self._shrunk(samples), seeds, strict=True)
         return [self.transform.augmented(picture, seed) for picture, seed in pairs], last
 
     def _plain_views(self, samples: Samples) -> list[np.ndarray]:
@@ -193,12 +193,35 @@ class Pictures:
             picture = self._memory.get(key, kept.get(key))
             if picture is None:
                 picture = load_picture(samples.load, sample_id)
-            self._remember(key, picture)
+            if self.transform.is_small(picture):
+                self._remember(key, picture)
+            yield picture
+
+    def _shrunk(self, samples: Samples) -> Iterator[np.ndarray]:
+        """What augmented views are made of; large pictures are kept in this form alone.
+
+        A file is decoded in a smaller version at once. That is done even if the whole picture is at
+        hand: the two differ a little, and no view may depend on what was looked at before.
+        """
+        found = [self._memory.get(k, self._memory.get(f"shrunk/{k}")) for k in samples.keys]
+        missing = [i for i, picture in enumerate(found) if picture is None]
+        by_file = self._pictures is None and hasattr(samples.load, "reduced")
+        whole = self._originals(samples.subset([] if by_file else missing))
+        for i, (key, sample_id) in enumerate(zip(samples.keys, samples.ids, strict=True)):
+            picture = found[i]
+            if picture is None:
+                if by_file:
+                    picture = load_shrunk(samples, sample_id, self.transform)
+                else:
+                    picture = self.transform.shrunk(next(whole))
+                if key not in self._memory:
+                    self._remember(f"shrunk/{key}", picture)
             yield picture
 
     def _remember(self, name: str, array: np.ndarray) -> None:
         """Keep an array while there is room: for few-shot images all of it, else half."""
-        limit = _MEMORY_LIMIT if name in self._few_shot else _MEMORY_LIMIT // 2
+        is_few_shot = name.removeprefix("shrunk/") in self._few_shot
+        limit = _MEMORY_LIMIT if is_few_shot else _MEMORY_LIMIT // 2
         with self._lock:
             if name not in self._memory and self._memory_bytes + array.nbytes <= limit:
                 self._memory[name] = array
@@ -226,3 +249,13 @@ def _load_parts(
 ) -> Iterator[dict[str, np.ndarray]]:
     for part in parts:
         yield {key: load_picture(samples.load, ids[key]) for key in part}
+
+
+def load_shrunk(samples: Samples, sample_id: str, transform: Transform) -> np.ndarray:
+    """One picture as augmented views are made of it.
+
+    A loader may offer `reduced(sample_id, least)`, which need not decode all of a picture.
+    """
+    reduced = getattr(samples.load, "reduced", None)
+    load = partial(reduced, least=transform.short_side) if reduced else samples.load
+    return transform.shrunk(load_picture(load, sample_id))

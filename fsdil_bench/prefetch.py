@@ -6,11 +6,12 @@ between processes, and a scenario's loader may be any callable.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+from .processors import available
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -20,8 +21,7 @@ _MOST_WORKERS = 8  # beyond, threads mostly wait for Python's lock, and the mode
 
 def default_workers() -> int:
     """One thread per processor this process may use, up to a limit."""
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return min(_MOST_WORKERS, len(affinity(0)) if affinity else os.cpu_count() or 1)
+    return min(_MOST_WORKERS, available())
 
 
 def ordered_map(

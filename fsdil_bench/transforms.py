@@ -1,6 +1,11 @@
 """From pictures to what the image tower takes: a plain view for testing and statistics, an
 augmented view for training.
 
+A plain view is made of the whole picture. Augmented views are made of the picture shrunk to about
+what the tower can see, so that the pictures of a few-shot domain fit into memory; always, whether
+they do or not, so that results do not depend on it. Pictures that are small already stay as they
+are.
+
 Both give uint8 tensors of the tower's size, so that a cached view is small; `normalise` turns a
 batch of them into floats on the device. Random choices come from a seed given per picture, never
 from torch's global generator, so views can be made in any number of threads.
@@ -9,9 +14,10 @@ from torch's global generator, so views can be made in any number of threads.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -49,10 +55,37 @@ class Transform:
         return view
 
     def augmented(self, image: np.ndarray, seed: int) -> torch.Tensor:
-        """The random view number `seed` of the picture."""
+        """The random view number `seed` of the picture, shrunk before if need be."""
+        small = _channels_first(self.shrunk(image))
         with _Randomness(seed):
-            view: torch.Tensor = self.train_steps(_channels_first(image))
+            view: torch.Tensor = self.train_steps(small)
         return view
+
+    @cached_property
+    def short_side(self) -> int:
+        """The short side of a picture that even the smallest crop need not be enlarged from.
+
+        Presets with tiny crops would need large pictures for that: they get a bound instead.
+        """
+        crops = [s for s in self.train_steps.transforms if isinstance(s, v2.RandomResizedCrop)]
+        least = min(crop.scale[0] * crop.ratio[0] for crop in crops)
+        size = self.spec.size
+        return max(_LEAST_SIDE, min(math.ceil(size / math.sqrt(least)), _MOST_SIZES * size))
+
+    def is_small(self, image: np.ndarray) -> bool:
+        """Whether augmented views are made of the picture as it is."""
+        return min(image.shape[:2]) <= self.short_side
+
+    def shrunk(self, image: np.ndarray) -> np.ndarray:
+        """The picture with a short side of `short_side`, or itself if it is small."""
+        if self.is_small(image):
+            return image
+        import PIL.Image
+
+        height, width = image.shape[:2]
+        scale = self.short_side / min(height, width)
+        size = (round(width * scale), round(height * scale))
+        return np.asarray(PIL.Image.fromarray(image).resize(size, PIL.Image.Resampling.BICUBIC))
 
     def normalise(self, views: torch.Tensor, device: torch.device) -> torch.Tensor:
         """A batch of uint8 views as the floats the tower expects."""
@@ -92,6 +125,8 @@ class Preset:
 
 _CUBIC = {"interpolation": InterpolationMode.BICUBIC, "antialias": True}
 _LINEAR = {"interpolation": InterpolationMode.BILINEAR, "antialias": True}
+_LEAST_SIDE = 128  # pixels: shrinking smaller pictures would save next to nothing
+_MOST_SIZES = 3  # times the tower's size is the largest short side that pictures are shrunk to
 _MOST = (0.7, 1.0)  # of the picture's area; torchvision's own range starts at 0.08
 _IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 

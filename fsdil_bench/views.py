@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .transforms import Transform
 
 
+_MOST_BYTES = 4 << 30  # that `TrainDomain.images` may take: 7,000 images of 224 x 224
+
+
 class ViewSource(Protocol):
     """Where the views of a domain come from: `Pictures`, or what stands for it in a sealed run."""
 
@@ -118,6 +121,14 @@ class TrainDomain:
     def images(self) -> torch.Tensor:
         """The plain views of all images, normalised: for few-shot domains."""
         samples = self._of_now()
+        needed = len(samples) * 3 * self._pictures.transform.spec.size**2 * 4
+        if needed > _MOST_BYTES:
+            raise PluginError(
+                f"domain.images() of domain {self.index + 1} would hold {len(samples):,} images at "
+                f"once, {needed / 2**30:.1f} GiB; {_MOST_BYTES / 2**30:.0f} are allowed",
+                "Go over them with domain.batches(size, augment=False, shuffle=False), or use "
+                "domain.features().",
+            )
         self._ledger.note(self.index, samples.labels)
         return self._normalised(self._pictures.plain(samples))
 

@@ -28,7 +28,7 @@ from fsdil_bench import (
     numpy_generator,
 )
 
-from .published import BACKBONE, find_images, remedy
+from .published import BACKBONE, as_asked, find_images, remedy
 
 CLASSES = ("0_real", "1_fake")
 PLACES = ("CDDB", "cddb", "CDDB-Hard")  # folders that the images may lie in, below --data
@@ -57,6 +57,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
             variants={"balanced": "all training images instead of the paper's unbalanced part"},
             default_backbone=BACKBONE,
             needs_data=True,
+            options="fsdil_scenarios.published:Options",
             source="fsdil_scenarios.cddb_hard_source:SOURCE",
         )
     ]
@@ -82,7 +83,7 @@ def build(request: ScenarioRequest) -> Stream:
         domains.append(
             Domain(name, _samples(root, train), _samples(root, _images(root, name, "val", data)))
         )
-    return Stream(
+    stream = Stream(
         name="cddb-hard",
         class_names=class_names,
         synonyms=synonyms,
@@ -93,6 +94,7 @@ def build(request: ScenarioRequest) -> Stream:
             **({"smaller_than_published": shortfall} if shortfall else {}),
         },
     )
+    return as_asked(stream, request)
 
 
 def real_and_fake(folder: Path) -> list[list[str]]:

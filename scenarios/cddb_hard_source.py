@@ -30,7 +30,8 @@ SOURCE = DataSource(
         "for instance gaugan/train/0_real/<image>.png",
     ),
     manual=(
-        'Open https://github.com/Coral79/CDDB and follow its link "CDDB Dataset" to Google Drive.',
+        "Open https://drive.google.com/file/d/1NgB8ytBMFBFwyXJQvdVT_yek1EaaEHrg/view (the link "
+        '"CDDB Dataset" on https://github.com/Coral79/CDDB).',
         "Download the archive (about 10 GB) and unpack it into the folder named above.",
         f"Of the data set only {', '.join(TRAINING)} are needed.",
     ),

@@ -5,8 +5,8 @@
 The images are `core50_128x128/s<session>/o<object>/C_<session>_<object>_<frame>.png`; `--data`
 names that folder or the one above it. A domain is a session, a class is an object. The domains are
 called s1 to s8, as in the paper: the official training sessions 1, 2, 4, 5, 6, 8, 9 and 11, in this
-order. The paper takes them in the order of run 0 of the official table, to our knowledge 11, 4, 2,
-9, 1, 6, 5, 8; that is `--order s8,s3,s2,s7,s1,s5,s4,s6`.
+order. The paper takes them in the order of run 0 of the official table, which is 11, 4, 2, 9, 1, 6,
+5, 8: `--order s8,s3,s2,s7,s1,s5,s4,s6`.
 
 Inside every session and class a fifth of the frames, drawn once for all runs, is the test set. That
 is the paper's rule. The frames are stretches of video, so near copies of a test frame are among the
@@ -33,7 +33,7 @@ from fsdil_bench import (
     numpy_generator,
 )
 
-from .published import BACKBONE, class_images, find_images, fixed_split
+from .published import BACKBONE, as_asked, class_images, find_images, fixed_split
 
 SESSIONS = (1, 2, 4, 5, 6, 8, 9, 11)
 TEST_SESSIONS = (3, 7, 10)
@@ -63,6 +63,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
             },
             default_backbone=BACKBONE,
             needs_data=True,
+            options="fsdil_scenarios.published:Options",
             source="fsdil_scenarios.core50_source:SOURCE",
         )
     ]
@@ -78,7 +79,7 @@ def build(request: ScenarioRequest) -> Stream:
     root = find_images(data, [f"s{n}" for n in (*SESSIONS, *unseen)], "core50", [FOLDER])
     split = block_split if request.variant == "blocks" else random_split
     class_names, synonyms = class_texts("core50", OBJECTS, request.names, request.synonyms)
-    return Stream(
+    stream = Stream(
         name="core50",
         class_names=class_names,
         synonyms=synonyms,
@@ -93,6 +94,7 @@ def build(request: ScenarioRequest) -> Stream:
             "split": f"{split.__name__} {SPLIT_VERSION}",
         },
     )
+    return as_asked(stream, request)
 
 
 def random_split(frames: list[str], session: int, name: str) -> tuple[list[str], list[str]]:

@@ -30,6 +30,8 @@ SOURCE = DataSource(
             "http://bias.csr.unibo.it/maltoni/download/core50/core50_128x128.zip",
             "core50_128x128.zip",
             unpack=".",
+            size=5_892_103_007,
+            md5="745f3373fed08d69343f1058ee559e13",
         ),
     ),
     size="5.9 GB",

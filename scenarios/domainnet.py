@@ -2,9 +2,9 @@
 
     fsdil-bench run --method cvlc --scenario domainnet-1shot --data ~/domainnet
 
-The images are `<domain>/<class>/<image>.jpg`; the published lists `<domain>_train.txt` and
-`<domain>_test.txt` beside the domains (or in a folder `txt`) say which are for training and which
-for testing.
+The images are `<domain>/<class>/<image>.jpg` (`.png` in quickdraw); the published lists
+`<domain>_train.txt` and `<domain>_test.txt` beside the domains (or in a folder `txt`) say which are
+for training and which for testing.
 
 `domainnet` drops the classes that have fewer than 8 training images or no test image in some
 domain, from all domains and for every number of shots: 306 of the 345 classes stay. Which go is
@@ -38,8 +38,9 @@ from fsdil_bench import (
     knob,
 )
 
+from . import published
 from .image_lists import ImageList, check_listed, class_labels, find_lists, read_list
-from .published import BACKBONE, find_images, remedy, shortened
+from .published import BACKBONE, as_asked, find_images, remedy, shortened
 
 DOMAINS = ("real", "painting", "clipart", "sketch", "quickdraw", "infograph")
 CLASSES = 345
@@ -82,13 +83,14 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
             classes=100,
             default_backbone=BACKBONE,
             needs_data=True,
+            options="fsdil_scenarios.published:Options",
             source="fsdil_scenarios.domainnet_source:DN4IL_SOURCE",
         ),
     ]
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(published.Options):
     """What can be set with `--scenario-set`."""
 
     strict: bool = knob(True, "refuse lists of all 345 classes that drop others than the paper")
@@ -197,7 +199,7 @@ def _stream(
     class_names, synonyms = class_texts("domainnet", kept, request.names, request.synonyms)
     chosen = {place: each.of_classes(kept) for place, each in lists.items()}
     check_listed(root, [path for paths, _ in chosen.values() for path in paths], name, request.data)
-    return Stream(
+    stream = Stream(
         name=name,
         class_names=class_names,
         synonyms=synonyms,
@@ -212,3 +214,4 @@ def _stream(
         transform="domainnet",
         notes=notes,
     )
+    return as_asked(stream, request)

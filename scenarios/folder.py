@@ -6,11 +6,17 @@ Domains come in alphabetical order unless `--order` or `--base` says otherwise. 
 folder names with blanks for underscores, or come from a file: `--names` and `--synonyms` take JSON
 objects {folder: name} and {folder: [synonyms]}. Inside every domain and class a fixed part of the
 images, the same for every run, is the test set.
+
+Copies of one image may fall on both sides of that split, or into two domains. In trees of up to
+20,000 images they are looked for and reported. `--scenario-set drop_duplicates=true` looks in trees
+of any size and leaves the copies out of the training images.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from fsdil_bench import (
@@ -20,7 +26,10 @@ from fsdil_bench import (
     ScenarioInfo,
     ScenarioRequest,
     Stream,
+    describe_copies,
+    drop_copies,
     file_samples,
+    find_copies,
     hookimpl,
     is_image_name,
     knob,
@@ -28,6 +37,9 @@ from fsdil_bench import (
 )
 
 from .names import read_names, read_synonyms
+from .published import DROPPING
+
+_LOOKED_THROUGH = 20_000  # images that are all read for copies without being asked
 
 
 @hookimpl
@@ -51,6 +63,7 @@ class Options:
     test_fraction: float = knob(
         0.3, "part of each domain's and class's images to test on", minimum=0.01, maximum=0.99
     )
+    drop_duplicates: bool = knob(False, DROPPING)
 
 
 def build(request: ScenarioRequest) -> Stream:
@@ -59,7 +72,7 @@ def build(request: ScenarioRequest) -> Stream:
     assert root is not None
     domains = _folders(root, "domain")
     classes = sorted({folder.name for domain in domains for folder in _folders(domain, "class")})
-    return Stream(
+    stream = Stream(
         name="folder",
         class_names=read_names(request.names, classes)
         if request.names
@@ -67,6 +80,26 @@ def build(request: ScenarioRequest) -> Stream:
         synonyms=read_synonyms(request.synonyms, classes) if request.synonyms else (),
         domains=tuple(_domain(d, root, classes, request.options.test_fraction) for d in domains),
     )
+    return drop_copies(stream) if request.options.drop_duplicates else _told_of_copies(stream)
+
+
+def _told_of_copies(stream: Stream) -> Stream:
+    """The stream with a note of its copies, of which the user is told."""
+    if sum(len(d.train) + len(d.test) for d in stream.domains) > _LOOKED_THROUGH:
+        return stream
+    found = find_copies(stream)
+    if not found:
+        return stream
+    _warn(
+        f"{describe_copies(found)}; --scenario-set drop_duplicates=true leaves them out of the "
+        "training images"
+    )
+    return replace(stream, notes={**stream.notes, "duplicates": len(found)})
+
+
+@cache  # once per process, however many seeds it runs
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)
 
 
 def _domain(folder: Path, root: Path, classes: list[str], test_fraction: float) -> Domain:

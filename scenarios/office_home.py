@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fsdil_bench import DataError, ScenarioInfo, ScenarioRequest, Stream, hookimpl
 
-from .published import BACKBONE, find_images, remedy, split_domain
+from .published import BACKBONE, as_asked, find_images, remedy, split_domain
 
 DOMAINS = ("Real World", "Product", "Clipart", "Art")
 REAL_WORLD = ("Real World", "Real_World", "RealWorld", "Realworld")
@@ -39,6 +39,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
             classes=65,
             default_backbone=BACKBONE,
             needs_data=True,
+            options="fsdil_scenarios.published:Options",
             source="fsdil_scenarios.office_home_source:SOURCE",
         )
     ]
@@ -55,7 +56,7 @@ def build(request: ScenarioRequest) -> Stream:
     classes = class_folders("office-home")
     class_names, synonyms = class_texts("office-home", classes, request.names, request.synonyms)
     split = (TEST_FRACTION, SPLIT_VERSION, "office-home", data)
-    return Stream(
+    stream = Stream(
         name="office-home",
         class_names=class_names,
         synonyms=synonyms,
@@ -64,6 +65,7 @@ def build(request: ScenarioRequest) -> Stream:
         ),
         notes={"split": f"draw {SPLIT_VERSION}"},
     )
+    return as_asked(stream, request)
 
 
 def real_world(root: Path, data: Path) -> Path:

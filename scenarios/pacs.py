@@ -28,7 +28,7 @@ from fsdil_bench import (
 )
 
 from .image_lists import ImageList, check_listed, class_labels, find_lists, read_list
-from .published import BACKBONE, find_images, shortened, split_domain
+from .published import BACKBONE, as_asked, find_images, shortened, split_domain
 
 DOMAINS = ("photo", "art_painting", "cartoon", "sketch")
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
@@ -55,6 +55,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
             classes=len(CLASSES),
             default_backbone=BACKBONE,
             needs_data=True,
+            options="fsdil_scenarios.published:Options",
             source="fsdil_scenarios.pacs_source:SOURCE",
         )
     ]
@@ -77,13 +78,14 @@ def build(request: ScenarioRequest) -> Stream:
         ]
     else:
         domains = _listed_domains(root, place, data)
-    return Stream(
+    stream = Stream(
         name="pacs",
         class_names=class_names,
         synonyms=synonyms,
         domains=tuple(domains),
         notes={"split": f"draw {SPLIT_VERSION}" if place is None else "official lists"},
     )
+    return as_asked(stream, request)
 
 
 def list_place(data: Path, root: Path) -> Path | None:

@@ -7,12 +7,39 @@ many are wrong, and what to do.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from fsdil_bench import DataError, Domain, file_samples, image_names, numpy_generator
+from fsdil_bench import (
+    DataError,
+    Domain,
+    ScenarioRequest,
+    Stream,
+    drop_copies,
+    file_samples,
+    image_names,
+    knob,
+    numpy_generator,
+)
 
 #: The default backbone of the scenarios on published images: the paper's.
 BACKBONE = "ViT-B-16-quickgelu:openai"
+
+#: What the option `drop_duplicates` does.
+DROPPING = "leave out training images of which a copy is tested, in whichever domain"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be set with `--scenario-set`."""
+
+    drop_duplicates: bool = knob(False, DROPPING)
+
+
+def as_asked(stream: Stream, request: ScenarioRequest) -> Stream:
+    """The stream, without copies of test images if the user wants that."""
+    options = request.options
+    return drop_copies(stream) if options is not None and options.drop_duplicates else stream
 
 
 def remedy(data_set: str, data: Path) -> str:

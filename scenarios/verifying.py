@@ -6,11 +6,13 @@ No image is decoded.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
-from fsdil_bench import is_image_name, starts_like_an_image
+from fsdil_bench import Remark, is_image_name, starts_like_an_image
 
 _OPENED = 3  # files of each folder whose first bytes are read
 _SHOWN = 10  # lines of one kind; the rest is counted
@@ -22,19 +24,30 @@ class Findings:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._by_kind: dict[str, list[str]] = defaultdict(list)
+        self._remarks: list[str] = []
 
     def add(self, kind: str, line: str) -> None:
         """Note a problem; many of one kind are shortened in the end."""
         self._by_kind[kind].append(line)
 
+    def remark(self, line: str) -> None:
+        """Note something that is unusual but no problem."""
+        self._remarks.append(Remark(line))
+
+    def checksums(self, place: Path, published: Mapping[str, str]) -> None:
+        """Remark on lists whose content is not the published one: users may have edited them."""
+        for name, sha256 in published.items():
+            if hashlib.sha256((place / name).read_bytes()).hexdigest() != sha256:
+                self.remark(f"{name}: the list is not as published; its checksum differs")
+
     def lines(self) -> list[str]:
-        """One line per problem, the first few of each kind."""
+        """One line per problem, the first few of each kind, and the remarks."""
         shown: list[str] = []
         for kind, lines in self._by_kind.items():
             shown += lines[:_SHOWN]
             if len(lines) > _SHOWN:
                 shown.append(f"... and {len(lines) - _SHOWN} more: {kind}")
-        return shown
+        return shown + self._remarks
 
     def compare(self, place: str, found: int, published: int) -> None:
         """Note a number of images that is not the published one."""

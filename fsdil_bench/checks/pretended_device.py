@@ -73,10 +73,12 @@ class DeviceTensor(torch.Tensor):
     def __init__(self, raw: torch.Tensor) -> None:
         pass  # torch.Tensor takes no arguments
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Compute."""
         return _compute(func, args, kwargs or {})
 
@@ -87,11 +89,13 @@ class DeviceTensor(torch.Tensor):
     @property
     def data(self) -> torch.Tensor:
         """The tensor without its history."""
-        return torch.Tensor.data.__get__(self)
+        found: torch.Tensor = torch.Tensor.data.__get__(self)  # type: ignore[attr-defined]
+        return found
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
-        torch.Tensor.data.__set__(self, value)  # refuses a tensor of another device
+        # Refuses a tensor of another device.
+        torch.Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
         self.raw = _raw(value)
 
     def get_device(self) -> int:
@@ -140,7 +144,7 @@ class DeviceTensor(torch.Tensor):
         """The memory that holds them."""
         return self.raw.untyped_storage()
 
-    def __repr__(self, **_: Any) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"{self.raw!r:.{len(repr(self.raw)) - 1}}, device='{DEVICE}')"
 
     def __format__(self, form: str) -> str:

@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import FsdilError
+from ..processors import respect_limits
 from .cache import cache
 from .check import check
 from .compare import compare, rank
@@ -31,6 +32,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def main() -> None:
     """Run the command line; errors a user can mend are one message, without a traceback."""
     debug = "--debug" in sys.argv
+    respect_limits()
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Abort:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,21 +115,35 @@ def get_data(
     _report(found, inventory, f"`{again}` downloads it again." if found.source.downloads else "")
 
 
-@data.command("verify", epilog="Example:  fsdil-bench data verify core50")
+@data.command(
+    "verify",
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench data verify core50\n"
+    "  fsdil-bench data verify domainnet --quick\n"
+    "\n"
+    "All images are read once to find copies; what they hold is remembered for runs.",
+)
 @click.argument("name")
 @data_option
+@click.option("--quick", is_flag=True, help="Do not read the images to find copies.")
 @plugin_option
 @debug_option
-def verify_data(name: str, folder: Path | None, plugins: Sequence[str]) -> None:
+def verify_data(name: str, folder: Path | None, quick: bool, plugins: Sequence[str]) -> None:
     """Look whether a data set is complete.
 
-    Every problem is listed; the exit code is 1 where there are any.
+    Every problem is listed; the exit code is 1 where there are any. Notes are no problems: they
+    tell of lists that are not as published, and of images both for training and for testing.
     """
-    from ..data_sets import verify
+    from ..data_sets import look_for_copies, verify
 
-    found = named_data_set(open_registry(plugins), name, folder)
+    registry = open_registry(plugins)
+    found = named_data_set(registry, name, folder)
     command = get_command(found, given=folder is not None)
-    _report(found, verify(found), f"`{command}` {_gives(found)}.")
+    inventory = verify(found)
+    if not quick:
+        copies = look_for_copies(registry.scenario(name), found)
+        inventory = replace(inventory, remarks=inventory.remarks + copies)
+    _report(found, inventory, f"`{command}` {_gives(found)}.")
 
 
 @data.command("path", epilog="Example:  ls $(fsdil-bench data path core50)")
@@ -217,6 +232,8 @@ def _show_steps(found: DataSet) -> None:
 
 def _report(found: DataSet, inventory: Inventory, remedy: str) -> None:
     """The result of `verify`; problems end the command with exit code 1."""
+    for remark in inventory.remarks:
+        click.echo(f"  note: {remark}")
     if not inventory.problems:
         click.echo(f"{found.name}: OK, {inventory} in {found.path}")
         return

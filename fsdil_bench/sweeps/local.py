@@ -227,13 +227,6 @@ def resident(pid: int) -> float:
     return 0.0
 
 
-def cores() -> int:
-    """The processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def launch(setup: LauncherSetup) -> LocalLauncher:
     """The launcher for `fsdil-bench sweep --launcher local`."""
     options = setup.options or LocalOptions()

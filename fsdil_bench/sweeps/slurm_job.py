@@ -11,10 +11,12 @@ import json
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..folder import write_atomically
+from ..processors import slurm_cpus
 from .launcher import INTERRUPTED, Task
 from .process import WorkerProcess
 
@@ -37,7 +39,7 @@ class SlurmJob:
         """Run the worker; gives its exit code and leaves it as a file."""
         task = self._task()
         # Slurm's warning goes to all processes of a job, and would kill this one.
-        self._process = WorkerProcess(task, {}, ignored=[signal.SIGUSR2])
+        self._process = WorkerProcess(as_given(task), {}, ignored=[signal.SIGUSR2])
         while (code := self._process.wait(_TICK)) is None:
             order = stop_order(task)
             if order is not None:
@@ -61,6 +63,12 @@ class SlurmJob:
 
     def _task(self) -> Task:
         return Task.from_json(self.request_file.read_text(encoding="utf-8"))
+
+
+def as_given(task: Task) -> Task:
+    """The task with the processors that Slurm gave it, which may be others than were asked for."""
+    cpus = slurm_cpus() or task.resources.cpus
+    return replace(task, resources=replace(task.resources, cpus=cpus))
 
 
 def exit_file(task: Task) -> Path:

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ..config import knob
+from ..processors import available
 from ..scenario import ScenarioId
 from .launcher import Resources
-from .local import cores
 
 #: The lists of a grid: one cell for every combination.
 LISTS = ("methods", "scenarios", "shots", "seeds")
@@ -117,4 +117,4 @@ def threads_per_run(settings: Settings) -> int:
     """On this machine an equal part of its cores; elsewhere one, unless something is said."""
     if settings.threads is not None:
         return settings.threads
-    return max(1, cores() // (settings.jobs or 1)) if settings.launcher == "local" else 1
+    return max(1, available() // (settings.jobs or 1)) if settings.launcher == "local" else 1

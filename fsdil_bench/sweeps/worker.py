@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
 from ..folder import RunFolder, write_atomically
+from ..processors import available
 from ..progress import PlainProgress
 from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
@@ -71,9 +72,19 @@ def _run(task: Task) -> None:
 
     from ..runner import run
 
-    torch.set_num_threads(task.resources.cpus)
-    sys.argv = as_command(task.request)  # what the record shows as the command of this run
-    run(**task.request, planned=task.folder, progress=_FileProgress(task))
+    threads = given_threads(task)
+    request = dict(task.request)
+    if request.get("workers") == task.resources.cpus:  # as many as there are threads
+        request["workers"] = threads
+    torch.set_num_threads(threads)
+    sys.argv = as_command(request)  # what the record shows as the command of this run
+    run(**request, planned=task.folder, progress=_FileProgress(task))
+
+
+def given_threads(task: Task) -> int:
+    """What the launcher gave this process, but no more than the node lets it use."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return min(int(given) if given.isdecimal() else task.resources.cpus, available())
 
 
 def as_command(request: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ import threading
 import time
 import zipfile
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from PIL import Image
 from rich.console import Console
 from shapes_plugin import IMAGES
 
-from fsdil_bench import archives, cli, data_sets, downloads
+from fsdil_bench import Download, archives, cli, data_folders, data_sets, downloads
 from fsdil_bench.cli.transfer_progress import TransferBars, TransferLines
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
@@ -291,6 +292,28 @@ def test_verify_lists_every_problem(call, server, place):
     assert code == 1
     assert out.splitlines() == [f"  {name} is missing" for name in [*IMAGES[4:], "names.txt"]]
     assert "9 problems" in err
+
+
+def test_verify_tells_of_copies_but_does_not_mind_them(call, server, place):
+    fill(place)
+    first, last = place / IMAGES[0], place / IMAGES[-1]
+    for path in place.rglob("*.png"):  # the plugin's split is its own: all images are the same
+        path.write_bytes(first.read_bytes())
+    assert last.read_bytes() == first.read_bytes()
+    code, out, _ = call("data", "verify", "shapes")
+    assert code == 0
+    note, verdict = out.splitlines()
+    assert note.startswith("  note: ")
+    assert "test images are among the training images too, byte for byte: " in note
+    assert verdict.startswith("shapes: OK, 13 files")
+    assert call("data", "verify", "shapes", "--quick")[1] == verdict + "\n"
+
+
+def test_a_download_that_got_another_address_is_not_fetched_again():
+    entry = {"url": "http://example.org/a.zip", "sha256": "", "md5": ""}
+    moved = Download("https://example.org/a.zip", "a.zip", ".", also=("http://example.org/a.zip",))
+    assert data_folders._is_same(moved, entry)
+    assert not data_folders._is_same(replace(moved, also=()), entry)
 
 
 def test_list_as_a_table(call, server, place):

@@ -72,6 +72,14 @@ def test_whole_file_in_one_request(get, server, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
+def test_another_address_is_tried_where_the_first_fails(get, server, waits):
+    nowhere = server.url + "/gone.bin"
+    assert get(url=nowhere, also=(server.url + "/a.bin",)) == CONTENT
+    assert [path for path, _, _ in server.requests] == ["/gone.bin", "/a.bin"]
+    with pytest.raises(DownloadError, match=r"other\.bin: the server answers 404"):
+        get(url=nowhere, also=(server.url + "/other.bin",))
+
+
 def test_goes_on_after_a_cut_connection(get, server, waits):
     server.cuts = [70_000, 50_000]
     assert get() == CONTENT

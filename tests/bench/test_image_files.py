@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 
 import numpy as np
 import pytest
@@ -146,3 +147,42 @@ def test_an_empty_file_is_an_error(folder):
     (folder / "dogs" / "b.png").write_bytes(b"")
     with pytest.raises(DataError, match=r"b\.png' is empty"):
         file_samples(folder, PATHS, [0, 0, 0]).digest()
+
+
+@pytest.mark.parametrize(
+    ("least", "shape"), [(100, (100, 150, 3)), (101, (200, 300, 3)), (201, (400, 600, 3))]
+)
+def test_a_reduced_version_is_never_smaller_than_asked_for(tmp_path, least, shape):
+    Image.new("RGB", (600, 400), (200, 100, 50)).save(tmp_path / "a.jpg")
+    Image.new("RGB", (600, 400), (200, 100, 50)).save(tmp_path / "a.png")
+    assert read_image(tmp_path, "a.jpg", least).shape == shape
+    assert read_image(tmp_path, "a.png", least).shape == (400, 600, 3)
+    assert file_samples(tmp_path, ["a.jpg"], [0]).load.reduced("a.jpg", least).shape == shape
+    assert file_samples(tmp_path, ["a.jpg"], [0]).load("a.jpg").shape == (400, 600, 3)
+
+
+def test_huge_pictures_are_read_without_a_word_or_refused_with_advice(tmp_path, monkeypatch):
+    Image.new("RGB", (15, 10), (9, 9, 9)).save(tmp_path / "large.png")
+    Image.new("RGB", (30, 20)).save(tmp_path / "huge.png")
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 100)  # twice that is refused
+    image_files._accept_large_images.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (read_image(tmp_path, "large.png") == 9).all()
+        with pytest.raises(DataError, match=r"huge\.png' has more than 200 pixels") as refused:
+            read_image(tmp_path, "huge.png")
+    image_files._accept_large_images.cache_clear()
+    assert "smaller" in refused.value.remedy
+
+
+@pytest.mark.parametrize("kind", ["jpg", "png"])
+@pytest.mark.parametrize("part", [0.7, 0.02])
+def test_a_file_that_was_cut_short_is_named_with_a_remedy(tmp_path, kind, part):
+    noise = np.random.default_rng(0).integers(0, 256, (50, 60, 3), dtype=np.uint8)
+    path = tmp_path / f"cut.{kind}"
+    Image.fromarray(noise).save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(part * len(content))])
+    with pytest.raises(DataError, match=rf"cannot be read: '{path}'") as refused:
+        read_image(tmp_path, path.name)
+    assert "download or unpack it again" in refused.value.remedy

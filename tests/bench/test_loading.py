@@ -12,7 +12,15 @@ import toy_plugin
 from PIL import Image
 from torchvision.transforms import InterpolationMode, v2
 
-from fsdil_bench import Domain, Samples, Stream, TrainDomain, pictures
+from fsdil_bench import (
+    Domain,
+    Samples,
+    Stream,
+    TrainDomain,
+    file_samples,
+    image_files,
+    pictures,
+)
 from fsdil_bench.errors import DataError, PluginError
 from fsdil_bench.job import prepare
 from fsdil_bench.pictures import Pictures
@@ -337,3 +345,65 @@ def test_the_number_of_workers_can_be_set(toy_registry):
     assert workers(workers=0) == 0
     assert workers(workers=5) == 5
     assert workers() >= 1
+
+
+# Large pictures
+
+
+@pytest.fixture
+def large(tmp_path):
+    """Files whose pictures are far larger than the tower looks at."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "large").mkdir()
+    for i in range(6):
+        spots = Image.fromarray(rng.integers(0, 256, (60, 60, 3), dtype=np.uint8))
+        kind = "png" if i % 2 else "jpg"
+        spots.resize((900, 700)).save(tmp_path / "large" / f"{i}.{kind}")
+    names = sorted(path.name for path in (tmp_path / "large").iterdir())
+    return file_samples(tmp_path / "large", names, [0, 1, 2] * 2)
+
+
+def test_a_few_shot_domain_of_large_pictures_fits_into_memory(large, open_pictures, monkeypatch):
+    monkeypatch.setattr(pictures, "_MEMORY_LIMIT", len(large) * 150 * 150 * 3 * 2)
+    decoded = Counter()
+    plain = image_files.read_image
+
+    def noted(root, sample_id, least=None):
+        decoded[sample_id] += 1
+        return plain(root, sample_id, least)
+
+    monkeypatch.setattr(image_files, "read_image", noted)
+    opened = open_pictures(stream_of(many(3), large), 2)
+    assert opened.transform.short_side == 128
+    for _ in range(3):
+        opened.augmented(large, range(6))
+    assert set(decoded.values()) == {1}  # whole pictures would have taken ten times the room
+    assert len(decoded) == 6
+
+
+def test_augmented_views_do_not_depend_on_memory_or_on_what_was_seen_before(
+    large, open_pictures, monkeypatch
+):
+    roomy = open_pictures(stream_of(many(3), large), 2)
+    first = roomy.augmented(large, range(6))
+    again = roomy.augmented(large, range(6))
+    roomy.forget(large)
+    plain = roomy.plain(large)
+    after_plain = roomy.augmented(large, range(6))
+    monkeypatch.setattr(pictures, "_MEMORY_LIMIT", 0)
+    short = open_pictures(stream_of(many(3), large), 0)
+    assert same(short.plain(large), plain)
+    for views in (again, after_plain, short.augmented(large, range(6))):
+        assert same(views, first)
+    whole = [roomy.transform.plain(large.load(i)) for i in large.ids]
+    assert torch.equal(plain, torch.stack(whole))
+
+
+def test_any_loader_of_large_pictures_will_do(large, open_pictures):
+    by_hand = Samples(large.ids, large.labels, lambda i: large.load(i))
+    opened = open_pictures(stream_of(many(3), by_hand), 2)
+    views = opened.augmented(by_hand, range(6))
+    transform = opened.transform
+    expected = [transform.augmented(large.load(i), seed) for seed, i in enumerate(large.ids)]
+    assert torch.equal(views, torch.stack(expected))
+    assert all(min(array.shape[:2]) == 128 for array in opened._memory.values())

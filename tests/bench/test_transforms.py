@@ -218,3 +218,37 @@ def test_a_run_can_take_another_preset(toy_run):
     assert other.matrix != own.matrix
     with pytest.raises(RequestError, match="unknown transform"):
         toy_run(transform="core-50")
+
+
+# Large pictures are shrunk before they are augmented
+
+
+@pytest.mark.parametrize(("preset", "side"), [("clip", 310), ("domainnet", 310), ("cddb", 672)])
+def test_the_short_side_is_what_the_smallest_crop_needs_up_to_a_bound(preset, side):
+    transform = build_transform(preset, ImageSpec(224))
+    assert transform.short_side == side
+    scale, ratio = AUGMENTATION[preset][0].scale[0], 3 / 4
+    smallest = (side**2 * scale * ratio) ** 0.5  # the narrow side of the smallest crop of a square
+    assert smallest >= 224 or side == 3 * 224
+    assert build_transform(preset, ImageSpec(32)).short_side == 128
+
+
+def test_small_pictures_stay_as_they_are_and_large_ones_keep_their_proportions():
+    transform = build_transform("clip", ImageSpec(224))
+    for height, width in ((64, 64), (310, 900), (2000, 310)):
+        image = picture(0, height, width)
+        assert transform.shrunk(image) is image
+    assert transform.shrunk(picture(0, 620, 1000)).shape == (310, 500, 3)
+    assert transform.shrunk(picture(0, 1500, 1000)).shape == (465, 310, 3)
+
+
+@pytest.mark.parametrize("preset", ALL)
+def test_augmented_views_come_from_the_shrunk_picture_and_plain_ones_from_the_whole(preset):
+    transform = build_transform(preset, ImageSpec(224))
+    large = picture(1, 1400, 1100)
+    small = transform.shrunk(large)
+    assert torch.equal(transform.augmented(large, 5), transform.augmented(small, 5))
+    as_tensor = torch.from_numpy(large.copy()).permute(2, 0, 1)
+    assert not torch.equal(transform.augmented(large, 5), by_torchvision(preset, as_tensor, 5))
+    assert torch.equal(transform.plain(large), transform.plain_steps(as_tensor))
+    assert not torch.equal(transform.plain(large), transform.plain(small))

@@ -172,3 +172,14 @@ def test_labels_of_samples_are_read_only(domain):
     assert samples.labels.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="read-only"):
         samples.labels[0] = 7
+
+
+def test_images_of_a_large_domain_are_refused_with_advice(domain, monkeypatch):
+    few = domain()
+    needed = few.images().nbytes
+    monkeypatch.setattr("fsdil_bench.views._MOST_BYTES", needed)
+    assert few.images().nbytes == needed
+    monkeypatch.setattr("fsdil_bench.views._MOST_BYTES", needed - 1)
+    with pytest.raises(PluginError, match=r"domain 1 would hold 36 images at once") as refused:
+        few.images()
+    assert "domain.batches(" in refused.value.remedy

@@ -154,4 +154,7 @@ def test_verify_says_all_that_is_wrong(tmp_path, monkeypatch):
 
 def test_source():
     assert sum(FRAMES.values()) == 164_866
-    assert [d.url.rsplit("/", 1)[1] for d in SOURCE.downloads] == ["core50_128x128.zip"]
+    [archive] = SOURCE.downloads
+    assert archive.url.endswith("/core50_128x128.zip")
+    assert archive.size == 5_892_103_007  # so that neither is fetched unchecked
+    assert archive.md5 == "745f3373fed08d69343f1058ee559e13"

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import published_trees as trees
 import pytest
 from fsdil_scenarios.domainnet import CLASSES, DROPPED, Options, build, build_dn4il
-from fsdil_scenarios.domainnet_source import DN4IL_SOURCE, IMAGES, SOURCE, verify, verify_dn4il
+from fsdil_scenarios.domainnet_source import (
+    DN4IL_SOURCE,
+    IMAGES,
+    LIST_SHA256,
+    SOURCE,
+    verify,
+    verify_dn4il,
+)
 from fsdil_scenarios.names import class_folders, dn4il_folders
 
-from fsdil_bench import DataError, ScenarioRequest, load_stream
+from fsdil_bench import DataError, Remark, ScenarioRequest, load_stream
 
 FEW = {
     ("sketch", "fan"): (7, 2),  # one training image too few
@@ -255,6 +264,7 @@ def test_verify(tmp_path, monkeypatch):
     counts = dict.fromkeys(IMAGES, (48, 12)) | {"real": (47, 12)}
     for name, value in (("IMAGES", counts), ("CLASSES", 6), ("DROPPED", ("fan",))):
         monkeypatch.setattr(f"fsdil_scenarios.domainnet_source.{name}", value)
+    monkeypatch.setattr("fsdil_scenarios.domainnet_source.LIST_SHA256", {})
     assert verify(tree) == []
     (tree / "clipart" / "cello" / "clipart_002_000000.jpg").unlink()
     (tree / "sketch" / "cello" / "sketch_002_000000.jpg").write_bytes(b"")
@@ -269,8 +279,25 @@ def test_verify(tmp_path, monkeypatch):
     assert len(lines) == 4
 
 
+def test_lists_that_are_not_as_published_are_remarked_on(tmp_path, monkeypatch):
+    tree = trees.domainnet(tmp_path, lists="txt")
+    known = {
+        f"{part}.txt": hashlib.sha256((tree / "txt" / f"{part}.txt").read_bytes()).hexdigest()
+        for part in ("real_test", "sketch_train")
+    }
+    monkeypatch.setattr("fsdil_scenarios.domainnet_source.LIST_SHA256", known)
+    assert not [line for line in verify(tree) if isinstance(line, Remark)]
+    path = tree / "txt" / "sketch_train.txt"
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert [line for line in verify(tree) if isinstance(line, Remark)] == [
+        "sketch_train.txt: the list is not as published; its checksum differs"
+    ]
+
+
 def test_verify_dn4il(dn4il_tree):
-    assert verify_dn4il(dn4il_tree) == []
+    lines = verify_dn4il(dn4il_tree)
+    assert len(lines) == 12  # of other lists than the published ones
+    assert all(isinstance(line, Remark) and "checksum" in line for line in lines)
 
 
 def test_verify_is_short_even_if_everything_is_gone(tmp_path):
@@ -293,3 +320,15 @@ def test_sources_name_every_archive_and_list():
     own = {f"dn4il/{name}" for name in lists}
     assert {download.path for download in DN4IL_SOURCE.downloads} == own | archives
     assert DN4IL_SOURCE.folder == "domainnet"
+
+
+def test_downloads_are_encrypted_first_and_lists_are_checked():
+    for download in SOURCE.downloads:
+        assert download.url.startswith("https://csr.bu.edu/ftp/visda/2019/multi-source/")
+        assert download.also == (download.url.replace("https", "http", 1),)
+    checked = {each.path: each.sha256 for each in SOURCE.downloads if each.sha256}
+    assert checked == LIST_SHA256
+    assert len(checked) == 10
+    own = [each for each in DN4IL_SOURCE.downloads if each.path.startswith("dn4il/")]
+    assert all(len(each.sha256) == 64 for each in own)
+    assert len({each.sha256 for each in own}) == 12

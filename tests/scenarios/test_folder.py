@@ -8,7 +8,7 @@ import pytest
 from fsdil_scenarios.folder import Options, build
 from PIL import Image
 
-from fsdil_bench import DataError, ScenarioRequest, load_stream
+from fsdil_bench import DataError, ScenarioRequest, file_hashes, load_stream
 
 
 @pytest.fixture
@@ -71,3 +71,49 @@ def test_a_changed_file_has_another_key(tree):
     assert before.ids == after.ids
     assert before.keys[0] != after.keys[0]
     assert before.keys[1:] == after.keys[1:]
+
+
+@pytest.fixture
+def copied(tree):
+    """The tree with different images in it but for one test image that the other domain learns."""
+    for number, path in enumerate(sorted(tree.rglob("*.png")) + sorted(tree.rglob("*.jpg"))):
+        Image.new("RGB", (30, 20), (number * 6, 255 - number * 6, 0)).save(path)
+    photo, sketch = build(request(tree)).domains
+    taught, tested = photo.train.ids[0], sketch.test.ids[0]
+    (tree / tested).write_bytes((tree / taught).read_bytes())
+    return tree, taught, tested
+
+
+def test_copies_in_training_and_test_are_told(copied, capsys):
+    tree, taught, tested = copied
+    capsys.readouterr()
+    assert build(request(tree)).notes == {"duplicates": 1}
+    told = capsys.readouterr().err
+    assert (
+        f"1 test image is among the training images too, byte for byte: {tested} = {taught}" in told
+    )
+    assert "drop_duplicates=true" in told
+    build(request(tree))
+    assert capsys.readouterr().err == ""  # once is enough
+
+
+def test_copies_can_be_dropped(copied, capsys):
+    tree, taught, _ = copied
+    capsys.readouterr()
+    options = {"drop_duplicates": "true"}
+    plain = load_stream("folder-7shot", data=tree, base="sketch")
+    clean = load_stream("folder-6shot", data=tree, base="sketch", scenario_options=options)
+    assert taught in plain.domains[1].train.ids
+    assert taught not in clean.domains[1].train.ids
+    assert clean.notes == {"duplicates_dropped": 1}
+    assert [d.test.ids for d in clean.domains] == [d.test.ids for d in plain.domains]
+
+
+def test_large_trees_are_looked_through_only_when_asked(copied, monkeypatch, capsys):
+    tree, _, _ = copied
+    monkeypatch.setattr("fsdil_scenarios.folder._LOOKED_THROUGH", 39)
+    read = []
+    monkeypatch.setattr(file_hashes, "_read", read.append)
+    monkeypatch.setattr(file_hashes, "_remembered", lambda *_: {})
+    assert build(request(tree)).notes == {}
+    assert read == []

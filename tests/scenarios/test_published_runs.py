@@ -10,7 +10,10 @@ import pytest
 from fsdil_scenarios.names import dn4il_folders
 
 import fsdil_bench
+from fsdil_bench import ScenarioRequest, find_copies
 from fsdil_bench.pictures import Pictures
+from fsdil_bench.plugins import load_registry
+from fsdil_bench.streams import build_stream, scenario_settings
 
 #: What writes a tree of each data set.
 DATA_SETS = {
@@ -87,6 +90,26 @@ def test_a_run_is_identified_by_what_its_images_hold(tmp_path, monkeypatch):
     other = run(data=tree)
     assert other.run_id != one.run_id
     assert other.scenario["digest"] != one.scenario["digest"]
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_copies_of_test_images_are_dropped_if_asked(tree_of, name):
+    """The small trees have a few images only, over and over."""
+    info = load_registry().scenario(name)
+    plain, clean = (
+        build_stream(
+            info,
+            ScenarioRequest(
+                data=tree_of(name), options=scenario_settings(info, {"drop_duplicates": drop})
+            ),
+        )
+        for drop in ("false", "true")
+    )
+    assert find_copies(plain)
+    assert not find_copies(clean)
+    assert clean.notes["duplicates_dropped"] > 0
+    for one, other in zip(plain.domains, clean.domains, strict=True):
+        assert one.test.ids == other.test.ids
 
 
 @pytest.mark.parametrize("name", MAYBE_SLOW)

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from fsdil_bench import DataError, contents
-from fsdil_bench.contents import content_hashes
+from fsdil_bench import DataError, file_hashes
+from fsdil_bench.file_hashes import content_hashes
 from fsdil_bench.store import cache_folder
 
 NAMES = ["a/1.png", "a/2.png", "b/1.png"]
@@ -14,7 +14,7 @@ NAMES = ["a/1.png", "a/2.png", "b/1.png"]
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     """Three files that count as old enough to be remembered."""
-    monkeypatch.setattr(contents, "_SETTLED", 0)
+    monkeypatch.setattr(file_hashes, "_SETTLED", 0)
     for name in NAMES:
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def read(monkeypatch):
         names.append("/".join(path.split("/")[-2:]))
         return plain(path)
 
-    monkeypatch.setattr(contents, "_read", noted)
+    monkeypatch.setattr(file_hashes, "_read", noted)
     return names
 
 
@@ -64,7 +64,7 @@ def test_a_replaced_file_is_noticed_though_size_and_time_are_the_same(root, read
 
 
 def test_a_file_that_changed_a_moment_ago_is_not_remembered(root, read, monkeypatch):
-    monkeypatch.setattr(contents, "_SETTLED", 10**12)
+    monkeypatch.setattr(file_hashes, "_SETTLED", 10**12)
     content_hashes(str(root), NAMES)
     content_hashes(str(root), NAMES)
     assert len(read) == 6
@@ -85,9 +85,9 @@ def test_a_cache_that_cannot_be_used_costs_time_alone(root, read, harm, capsys):
 
 
 def test_many_files_are_read_in_threads_and_the_user_is_told(root, monkeypatch, capsys):
-    monkeypatch.setattr(contents, "_GROUP", 1)
-    monkeypatch.setattr(contents, "_SAVED", 2)
-    monkeypatch.setattr(contents, "_LONG", 0)
+    monkeypatch.setattr(file_hashes, "_GROUP", 1)
+    monkeypatch.setattr(file_hashes, "_SAVED", 2)
+    monkeypatch.setattr(file_hashes, "_LONG", 0)
     first = content_hashes(str(root), NAMES)
     assert "3 of 3" in capsys.readouterr().err
     assert content_hashes(str(root), NAMES) == first
