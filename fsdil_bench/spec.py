@@ -24,7 +24,7 @@ from typing import Any
 from .descriptors import Factory
 
 #: Raised whenever the harness itself (draws, loop, evaluation) changes results.
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 #: Raised whenever code is hashed in another way: the same code then has another hash.

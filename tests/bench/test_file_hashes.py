@@ -26,7 +26,7 @@ def root(tmp_path, monkeypatch):
 def read(monkeypatch):
     """The files that are read, in the order of reading."""
     names = []
-    plain = contents._read
+    plain = file_hashes._read
 
     def noted(path):
         names.append("/".join(path.split("/")[-2:]))
