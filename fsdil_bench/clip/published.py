@@ -51,14 +51,17 @@ class Published:
 
     def _download(self) -> Path:
         from huggingface_hub import constants, hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
         for file in self.files:
             try:
                 return Path(hf_hub_download(self.repository, file))
-            except EntryNotFoundError:
-                continue
             except Exception as error:  # many kinds: connection, access, disk
+                # The local one is for a hub that could not be asked.
+                if isinstance(error, EntryNotFoundError) and not isinstance(
+                    error, LocalEntryNotFoundError
+                ):
+                    continue
                 why = " ".join(str(error).split())[:300]
                 # A hint, no more: mirrors and proxies refuse what is not a download.
                 hint = "" if _can_reach(constants.ENDPOINT) else _UNREACHED

@@ -63,10 +63,8 @@ def appear(path):
 
 def stored(path):
     """How many arrays a file holds, while others write into it."""
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file,
-    ):
+    address = f"file:{path}?mode=ro"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as file:
         return file.execute("SELECT count(*) FROM arrays").fetchone()[0]
     return 0
 

@@ -9,6 +9,7 @@ import sys
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from fsdil_bench.clip.catalogue import catalogue
 from fsdil_bench.clip.names import check
@@ -76,9 +77,10 @@ def test_a_hub_that_cannot_be_reached(monkeypatch, hub):
         assert text in str(caught.value)
 
 
-def test_a_download_that_fails_is_explained(monkeypatch):
+@pytest.mark.parametrize("kind", [ConnectionResetError, LocalEntryNotFoundError])
+def test_a_download_that_fails_is_explained(monkeypatch, kind):
     def broken(*_):
-        raise ConnectionResetError("peer went away")
+        raise kind("peer went away")
 
     monkeypatch.setattr("fsdil_bench.clip.published._can_reach", lambda _: True)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", broken)
