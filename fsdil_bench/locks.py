@@ -30,10 +30,13 @@ def locked(path: Path, patience: float = 0.2) -> Iterator[bool]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file; not where the file cannot be opened."""
+    """Whether a process holds the lock of this file; not where the file cannot be opened.
+
+    Others may ask at the same moment, so a lock counts as held when it is so for some tries.
+    """
     try:
         if path.exists():
-            with locked(path, patience=4 * _PAUSE) as free:
+            with locked(path, patience=10 * _PAUSE) as free:
                 return not free
     except OSError:
         pass
