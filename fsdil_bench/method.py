@@ -95,7 +95,8 @@ class RouterMethod(Method):
     """A method that first decides which domain an image is from.
 
     The harness uses the two steps to report the routing accuracy, and the accuracy that the true
-    domain would have given (the oracle); `predict` is their composition.
+    domain would have given (the oracle); `predict` is their composition. The second step follows
+    later, for images of one domain that were routed in several batches.
     """
 
     @abstractmethod

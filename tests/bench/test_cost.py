@@ -83,7 +83,7 @@ def test_the_peak_of_a_run_is_not_that_of_an_earlier_one(toy_run, monkeypatch):
     block = np.ones(size, np.uint8)
     high = peak_memory_bytes(CPU)
     del block
-    assert toy_run(seed=1).cost["peak_memory_bytes"] >= high
+    assert toy_run(seed=1).cost["peak_memory_bytes"] > high - size / 2
 
 
 def test_where_the_system_has_no_such_file(monkeypatch):

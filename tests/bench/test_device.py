@@ -85,6 +85,18 @@ def test_mps_computes_in_fp32(monkeypatch):
         choose("mps", "tf32")
 
 
+@pytest.fixture
+def allow_tf32():
+    """Set torch's two switches as somebody else might have done."""
+    before = MATMUL.allow_tf32, CUDNN.allow_tf32
+
+    def put(matmul, cudnn):
+        MATMUL.allow_tf32, CUDNN.allow_tf32 = matmul, cudnn
+
+    yield put
+    put(*before)
+
+
 def switches():
     return (
         MATMUL.allow_tf32, CUDNN.allow_tf32, CUDNN.deterministic, CUDNN.benchmark,
@@ -94,9 +106,8 @@ def switches():
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_switches_are_turned_for_the_run_and_put_back(monkeypatch, before):
-    monkeypatch.setattr(MATMUL, "allow_tf32", before)
-    monkeypatch.setattr(CUDNN, "allow_tf32", before)
+def test_switches_are_turned_for_the_run_and_put_back(monkeypatch, allow_tf32, before):
+    allow_tf32(before, before)
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     outside = switches()
     with numerics("tf32"):
@@ -115,7 +126,7 @@ def test_switches_are_turned_for_the_run_and_put_back(monkeypatch, before):
     assert switches() == outside
 
 
-def test_a_run_has_its_switches_and_leaves_none(toy_run, toy_registry, monkeypatch):
+def test_a_run_has_its_switches_and_leaves_none(toy_run, toy_registry, allow_tf32, monkeypatch):
     seen = []
     learn = toy_plugin.Means.learn
     means = toy_registry.method("toy-means").factory
@@ -125,7 +136,7 @@ def test_a_run_has_its_switches_and_leaves_none(toy_run, toy_registry, monkeypat
         return learn(self, domain)
 
     monkeypatch.setattr(means, "learn", watched)
-    monkeypatch.setattr(MATMUL, "allow_tf32", True)
+    allow_tf32(True, True)
     plain = toy_run()
     strict = toy_run(deterministic=True, fresh=True)
     assert set(seen[:4]) == {(False, False)}
