@@ -19,7 +19,8 @@ import numpy as np
 
 from .errors import DataError, RequestError, unknown
 
-#: Loads one image by its sample id: RGB, uint8, (height, width, 3).
+#: Loads one image by its sample id: RGB, uint8, (height, width, 3). It may have an attribute
+#: `reduced(sample_id, least)` that gives a smaller version with sides of at least `least` pixels.
 Loader = Callable[[str], np.ndarray]
 
 #: The presets of `fsdil_bench.transforms`, named here because that module imports torch.
