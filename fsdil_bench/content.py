@@ -15,7 +15,8 @@ import numpy as np
 
 from .errors import DataError, FsdilError
 
-#: Loads one image by its sample id: RGB, uint8, (height, width, 3).
+#: Loads one image by its sample id: RGB, uint8, (height, width, 3). It may have an attribute
+#: `reduced(sample_id, least)` that gives a smaller version with sides of at least `least` pixels.
 Loader = Callable[[str], np.ndarray]
 
 

@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 
 from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
 from ..folder import RunFolder, write_atomically
-from ..processors import available
 from ..progress import PlainProgress, Stretch
 from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
@@ -82,9 +81,9 @@ def _run(task: Task) -> None:
 
 
 def given_threads(task: Task) -> int:
-    """What the launcher gave this process, but no more than the node lets it use."""
+    """What the launcher gave this process, which on a cluster may be more than was asked for."""
     given = os.environ.get("OMP_NUM_THREADS", "")
-    return min(int(given) if given.isdecimal() else task.resources.cpus, available())
+    return int(given) if given.isdecimal() else task.resources.cpus
 
 
 def as_command(request: Mapping[str, Any]) -> list[str]:

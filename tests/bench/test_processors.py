@@ -61,12 +61,10 @@ def task(cpus):
     return Task("key", {}, Path("runs"), Path("scratch"), resources=Resources(cpus=cpus))
 
 
-def test_a_run_of_a_sweep_uses_what_its_job_was_given(monkeypatch, machine):
+def test_a_run_of_a_sweep_uses_what_its_job_was_given(monkeypatch):
     assert as_given(task(2)).resources.cpus == given_threads(task(2)) == 2
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "4")  # by the partition, or `extra`
     given = as_given(task(1))
     assert given.environment()["OMP_NUM_THREADS"] == "4"
     monkeypatch.setenv("OMP_NUM_THREADS", "4")  # as its process is started
     assert given_threads(task(1)) == 4
-    (machine / "cpu.max").write_text("100000 100000\n")
-    assert given_threads(task(1)) == 1

@@ -96,7 +96,8 @@ def domainnet(
         for number, name in enumerate(classes, 1):
             counts = (few or {}).get((domain, name), (train, test))
             for i in range(sum(counts)):
-                path = f"{domain}/{name}/{domain}_{number:03}_{i:06}.jpg"
+                kind = "png" if domain == "quickdraw" else "jpg"
+                path = f"{domain}/{name}/{domain}_{number:03}_{i:06}.{kind}"
                 write(root / path, number + i)
                 lines["train" if i < counts[0] else "test"].append(f"{path} {labels[name]}\n")
         for part in lines:
