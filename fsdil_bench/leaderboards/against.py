@@ -37,16 +37,17 @@ def compare_with_paper(
     sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]], registry: Registry | None = None
 ) -> list[Comparison]:
     """Every number of the paper's tables, once for each row that measured it."""
-    rows = {
-        row.records: (sheet, row)
+    places = {
+        row.records[0].run_id: (sheet, row)
         for sheet, boards in sheets
         for members in boards.values()
         for row in members
         if row.records
     }
+    compared = beside([row.records for _, row in places.values()], registry)
     return [
-        _placed(each, *rows[each.records]) if each.records else _not_run(each)
-        for each in _once(beside(rows, registry))
+        _placed(each, *places[each.records[0].run_id]) if each.records else _not_run(each)
+        for each in _once(compared)
     ]
 
 

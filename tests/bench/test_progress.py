@@ -57,7 +57,7 @@ def test_a_phase_that_does_not_advance_is_not_silent_either(monkeypatch):
     monkeypatch.setattr(PlainProgress, "LOOK", 0.01)
     stream, clock = io.StringIO(), Clock()
     progress = PlainProgress(stream, clock)
-    with progress.phase("check"), progress.phase("knobs", 5):
+    with progress.phase("knobs", 5):
         for n in (1, 2):
             clock.now += 30
             wait_for(lambda n=n: stream.getvalue().count("\n") == n)
