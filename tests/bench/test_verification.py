@@ -79,8 +79,8 @@ def pretend(record, change):
     return checked.record
 
 
-def flip(arrays, count=1):
-    arrays["classes_3"][:count] = (arrays["classes_3"][:count] + 1) % 3
+def flip(arrays, count=1, by=1):
+    arrays["classes_3"][:count] = (arrays["classes_3"][:count] + by) % 3
 
 
 def test_the_same_run_is_identical(record, again):
@@ -200,32 +200,38 @@ def test_what_may_differ_depends_on_the_devices(said, here, precision, expected)
     assert allowed(said, here, precision) == expected
 
 
-def mistaken_otherwise(arrays, count):
-    """Other mistakes in place of the same number of mistakes: no score changes."""
-    classes, labels = arrays["classes_3"], arrays["labels"]
-    wrong = np.flatnonzero(classes != labels)[:count]
-    assert len(wrong) == count
-    classes[wrong] = 3 - classes[wrong] - labels[wrong]
+@pytest.fixture
+def mistaken(finished, tmp_path):
+    """Two records of the same scores: as many mistakes, but others."""
+
+    def make(count):
+        copies = [shutil.copytree(finished[0].folder, tmp_path / name) for name in ("a", "b")]
+        return [
+            pretend(Record.load(Path(copy)), lambda arrays, by=by: flip(arrays, count, by))
+            for by, copy in enumerate(copies, 1)
+        ]
+
+    return make
 
 
-def test_a_single_prediction_counts_where_bits_are_stable(record, finished):
-    other = pretend(record, lambda arrays: mistaken_otherwise(arrays, 1))
-    found = compare(other, finished[0])
+def test_a_single_prediction_counts_where_bits_are_stable(mistaken):
+    one, other = mistaken(1)
+    found = compare(one, other)
     assert (found.outcome, found.differing, found.largest) == (Outcome.DIFFERS, 1, 0.0)
     assert "none should here" in found.reason
-    elsewhere = replace(other, provenance=other.provenance | {"processor": "another"})
-    assert compare(elsewhere, finished[0]).outcome == Outcome.CLOSE
+    elsewhere = replace(one, provenance=one.provenance | {"processor": "another"})
+    assert compare(elsewhere, other).outcome == Outcome.CLOSE
 
 
-def test_too_many_other_predictions_are_no_last_bits(record, finished):
-    other = pretend(record, lambda arrays: mistaken_otherwise(arrays, 12))
-    elsewhere = replace(other, provenance=other.provenance | {"processor": "another"})
-    found = compare(elsewhere, finished[0])
+def test_too_many_other_predictions_are_no_last_bits(mistaken):
+    one, other = mistaken(12)
+    elsewhere = replace(one, provenance=one.provenance | {"processor": "another"})
+    found = compare(elsewhere, other)
     assert found.largest == 0.0
     assert 100 * found.differing > LAST_BITS.percent * found.predictions
     assert found.outcome == Outcome.DIFFERS
     assert "allowed: 2 %" in found.reason
-    assert compare(elsewhere, finished[0], 0.0).outcome == Outcome.CLOSE  # scores alone, by wish
+    assert compare(elsewhere, other, 0.0).outcome == Outcome.CLOSE  # scores alone, by wish
 
 
 def test_other_test_images(record, finished):
