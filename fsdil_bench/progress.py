@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -28,38 +30,99 @@ class Progress:
         """A line for the user."""
 
 
+@dataclass
+class Stretch:
+    """A phase that has begun, and how much of it is done."""
+
+    name: str
+    total: int | None
+    began: float
+    done: int = 0
+
+
 class PlainProgress(Progress):
     """Lines without control characters: for logs and pipes.
 
-    One line for a finished phase, or for several of the same name in a row.
+    One line for a finished phase, or for several of the same name in a row; and where nothing was
+    said for `SILENCE` seconds, one that says how far the innermost phase is.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    SILENCE = 30.0
+    LOOK = 1.0  # seconds between two looks at the clock, for phases that do not advance
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._stream = stream or sys.stderr
+        self._clock = clock
         self._finished, self._units, self._seconds = "", 0, 0.0
+        self._open: list[Stretch] = []
+        self._said = clock()
+        self._lock = threading.Lock()  # a thread looks at the clock, too
 
     @contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[None]:
         """Measure how long the phase takes."""
-        began = time.perf_counter()
-        yield
+        with self._stretch(name, total) as stretch:
+            yield
         if name != self._finished:
             self._tell()
         self._finished = name
         self._units += total or 0
-        self._seconds += time.perf_counter() - began
+        self._seconds += self._clock() - stretch.began
+
+    def advance(self, amount: int = 1) -> None:
+        """Count, and say how far it is after a while of silence."""
+        if self._open:
+            self._open[-1].done += amount
+        self._remind()
 
     def say(self, text: str) -> None:
         """Print a line."""
         self._tell()
-        print(text, file=self._stream, flush=True)
+        self._print(text)
+
+    @contextmanager
+    def _stretch(self, name: str, total: int | None) -> Iterator[Stretch]:
+        stretch = Stretch(name, total, self._clock())
+        if not self._open:
+            self._idle = threading.Event()
+            threading.Thread(target=self._watch, args=(self._idle,), daemon=True).start()
+        self._open.append(stretch)
+        try:
+            yield stretch
+        finally:
+            self._open.remove(stretch)  # phases of interleaved loops end in any order
+            if not self._open:
+                self._idle.set()
+
+    def _watch(self, idle: threading.Event) -> None:
+        while not idle.wait(self.LOOK):
+            self._remind()
+
+    def _remind(self) -> None:
+        with self._lock:
+            innermost = self._open[-1:]  # it may end meanwhile
+            if innermost and self._clock() - self._said >= self.SILENCE:
+                self._print(self._how_far(*innermost))
+
+    def _how_far(self, stretch: Stretch) -> str:
+        seconds = self._clock() - stretch.began
+        of = f" of {stretch.total}" if stretch.total else ""
+        done = f"{stretch.done}{of}, " if stretch.done or of else ""
+        rate = f", {stretch.done / seconds:.3g} per s" if stretch.done and seconds else ""
+        return f"{stretch.name}: {done}{seconds:.0f} s{rate}"
 
     def _tell(self) -> None:
         """Print the phases that are over."""
         if self._finished:
             size = f" ({self._units})" if self._units else ""
-            print(f"{self._finished}{size}: {self._seconds:.1f} s", file=self._stream, flush=True)
+            self._print(f"{self._finished}{size}: {self._seconds:.1f} s")
         self._finished, self._units, self._seconds = "", 0, 0.0
+
+    def _print(self, line: str) -> None:
+        self._said = self._clock()
+        print(line, file=self._stream, flush=True)
 
 
 class RichProgress(Progress):

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
 from ..folder import RunFolder, write_atomically
-from ..progress import PlainProgress
+from ..progress import PlainProgress, Stretch
 from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
 _FLAGS = {"config": "--set", "scenario_options": "--scenario-set"}
@@ -123,34 +123,26 @@ class _FileProgress(PlainProgress):
     def __init__(self, task: Task) -> None:
         super().__init__(sys.stdout)
         self._task = task
-        self._phases: list[list[Any]] = []  # name, units done, units in all
         self._next = 0.0
 
     @contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[None]:
         """Note what is being done."""
-        entry: list[Any] = [name, 0, total]
-        self._phases.append(entry)
-        self._note()
-        try:
-            with super().phase(name, total):
-                yield
-        finally:
-            self._phases.remove(entry)
+        with super().phase(name, total):
+            self._note()
+            yield
 
     def advance(self, amount: int = 1) -> None:
         """Note how much of it is done."""
-        if self._phases:
-            self._phases[-1][1] += amount
+        super().advance(amount)
         self._note()
 
     def _note(self) -> None:
-        now = time.monotonic()
-        if now < self._next:
+        if time.monotonic() < self._next:
             return
-        self._next = now + _EVERY
-        name, done, total = self._phases[-1] if self._phases else ("", 0, None)
-        note = {"phase": name, "done": done, "total": total, "pid": os.getpid()}
+        self._next = time.monotonic() + _EVERY
+        now = self._open[-1] if self._open else Stretch("", None, 0)
+        note = {"phase": now.name, "done": now.done, "total": now.total, "pid": os.getpid()}
         draft = self._task.progress_file.with_suffix(".tmp")
         with suppress(OSError):
             draft.write_text(json.dumps(note), encoding="utf-8")

@@ -15,6 +15,7 @@ import threading
 import time
 import zipfile
 from collections import namedtuple
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -457,8 +458,8 @@ def test_debug_shows_the_traceback():
 
 def test_progress_in_a_log_and_in_a_terminal(monkeypatch):
     log, screen = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(TransferLines, "INTERVAL", 0)
-    lines = TransferLines(log)
+    monkeypatch.setattr(TransferLines, "LOOK", 600)  # it is told by advancing alone
+    lines = TransferLines(log, count(0, 31).__next__)
     bars = TransferBars(Console(file=screen, force_terminal=True, width=80))
     for progress in (lines, bars):
         with progress.phase("fetching a.zip", 4_000_000):

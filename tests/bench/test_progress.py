@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import io
 import re
+import time
+
+from sweep_processes import wait_for
 
 from fsdil_bench.progress import PlainProgress
 
@@ -20,3 +23,46 @@ def test_plain_lines_join_phases_of_one_name():
     assert lines == [
         "training (7): T", "testing (5): T", "training (1): T", "done", "saving: T", "end",
     ]  # fmt: skip
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_long_phase_says_how_far_it_is_every_half_minute(monkeypatch):
+    monkeypatch.setattr(PlainProgress, "LOOK", 600)  # it is told by advancing alone
+    stream, clock = io.StringIO(), Clock()
+    progress = PlainProgress(stream, clock)
+    with progress.phase("frozen features", 4000):
+        for _ in range(10):
+            clock.now += 8
+            progress.advance(100)
+    with progress.phase("short", 1):
+        clock.now += 1
+        progress.advance()
+    progress.say("end")
+    assert stream.getvalue().splitlines() == [
+        "frozen features: 400 of 4000, 32 s, 12.5 per s",
+        "frozen features: 800 of 4000, 64 s, 12.5 per s",
+        "frozen features (4000): 80.0 s",
+        "short (1): 1.0 s",
+        "end",
+    ]
+
+
+def test_a_phase_that_does_not_advance_is_not_silent_either(monkeypatch):
+    monkeypatch.setattr(PlainProgress, "LOOK", 0.01)
+    stream, clock = io.StringIO(), Clock()
+    progress = PlainProgress(stream, clock)
+    with progress.phase("knobs", 5):
+        for n in (1, 2):
+            clock.now += 30
+            wait_for(lambda n=n: stream.getvalue().count("\n") == n)
+    assert stream.getvalue() == "knobs: 0 of 5, 30 s\nknobs: 0 of 5, 60 s\n"
+    assert not progress._open
+    clock.now += 1000
+    time.sleep(0.1)  # nothing is under way: nothing may come
+    assert stream.getvalue().count("\n") == 2
