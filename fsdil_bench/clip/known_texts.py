@@ -81,7 +81,8 @@ class KnownTexts:
         known = ", ".join(f"'{known}'" for known in list(self._rows)[:8])
         return RequestError(
             f"the text '{text}' is not among the {len(self)} texts of {self.source}{several}",
-            f"It knows {known} ... Add the text to the file, or take a backbone with a text tower.",
+            f"It knows {known} ... Add the text to the file, or say with --names what the classes "
+            "are called there (a JSON file), or take a backbone with a text tower.",
         )
 
 

@@ -14,6 +14,7 @@ _USUAL_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 #: Where open_clip and OpenAI's own package kept their downloads before there was the hub.
 _OLD_CACHE = Path("~/.cache/clip")
 _PATIENCE = 5.0  # seconds to find out that there is no way to the hub
+_UNREACHED = "\n{} cannot be reached from here: is there a connection?"
 
 
 class Published:
@@ -37,18 +38,11 @@ class Published:
         return self.old if self.old.is_file() else None
 
     def check(self) -> None:
-        """Say at once if there is neither the file nor a way to get it.
-
-        The hub's own library would go on trying for minutes.
-        """
+        """Say at once if the file is not here and may not be downloaded."""
         from huggingface_hub import constants
 
-        if self.find() is not None:
-            return
-        if constants.HF_HUB_OFFLINE:
+        if constants.HF_HUB_OFFLINE and self.find() is None:
             raise self._missing("HF_HUB_OFFLINE forbids to download them")
-        if not _can_reach(constants.ENDPOINT):
-            raise self._missing(f"{constants.ENDPOINT} cannot be reached")
 
     def fetch(self) -> Path:
         """The file, downloaded if need be."""
@@ -56,18 +50,24 @@ class Published:
         return self.find() or self._download()
 
     def _download(self) -> Path:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError
+        from huggingface_hub import constants, hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
         for file in self.files:
             try:
                 return Path(hf_hub_download(self.repository, file))
-            except EntryNotFoundError:
-                continue
             except Exception as error:  # many kinds: connection, access, disk
+                # The local one is for a hub that could not be asked.
+                if isinstance(error, EntryNotFoundError) and not isinstance(
+                    error, LocalEntryNotFoundError
+                ):
+                    continue
                 why = " ".join(str(error).split())[:300]
+                # A hint, no more: mirrors and proxies refuse what is not a download.
+                hint = "" if _can_reach(constants.ENDPOINT) else _UNREACHED
                 raise self._missing(
                     f"cannot be downloaded: {type(error).__name__}: {why}"
+                    + hint.format(constants.ENDPOINT)
                 ) from error
         raise self._missing(f"the hub has none of {', '.join(self.files)}")
 

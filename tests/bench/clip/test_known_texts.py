@@ -43,6 +43,7 @@ def test_an_unknown_text_shows_known_ones(known, text):
     with pytest.raises(RequestError, match=r"names\.npz") as caught:
         known.embed(["dog", text])
     assert "'hot dog'" in caught.value.remedy
+    assert "--names" in caught.value.remedy
 
 
 def test_a_class_is_not_answered_with_a_part_of_its_name(known):

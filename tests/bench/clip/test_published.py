@@ -9,6 +9,7 @@ import sys
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from fsdil_bench.clip.catalogue import catalogue
 from fsdil_bench.clip.names import check
@@ -55,14 +56,19 @@ def test_openai_s_own_cache_counts(tmp_path):
     assert Published("ViT-B-16-quickgelu", "openai").fetch() == kept
 
 
-@pytest.mark.usefixtures("no_network")
 def test_a_hub_that_cannot_be_reached(monkeypatch, hub):
+    def broken(*_):
+        raise ConnectionResetError("peer went away")
+
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", broken)
+    check("ViT-B-16-quickgelu:openai")  # who cannot be asked may still deliver
     with pytest.raises(RequestError) as caught:
-        check("ViT-B-16-quickgelu:openai")
+        Published("ViT-B-16-quickgelu", "openai").fetch()
     for text in (
         "'openai' of ViT-B-16-quickgelu",
-        "127.0.0.1:9",
+        "peer went away",
+        "127.0.0.1:9 cannot be reached",
         "timm/vit_base_patch16_clip_224.openai",
         str(hub),
         "ViT-B-16.pt",
@@ -71,14 +77,16 @@ def test_a_hub_that_cannot_be_reached(monkeypatch, hub):
         assert text in str(caught.value)
 
 
-def test_a_download_that_fails_is_explained(monkeypatch):
+@pytest.mark.parametrize("kind", [ConnectionResetError, LocalEntryNotFoundError])
+def test_a_download_that_fails_is_explained(monkeypatch, kind):
     def broken(*_):
-        raise ConnectionResetError("peer went away")
+        raise kind("peer went away")
 
     monkeypatch.setattr("fsdil_bench.clip.published._can_reach", lambda _: True)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", broken)
-    with pytest.raises(RequestError, match="peer went away"):
+    with pytest.raises(RequestError, match="peer went away") as caught:
         Published("ViT-B-16-quickgelu", "openai").fetch()
+    assert "cannot be reached" not in str(caught.value)
 
 
 def test_downloads_the_first_file_that_there_is(monkeypatch, tmp_path):
@@ -90,8 +98,10 @@ def test_downloads_the_first_file_that_there_is(monkeypatch, tmp_path):
             raise huggingface_hub.errors.EntryNotFoundError("no such file")
         return str(tmp_path / file)
 
-    monkeypatch.setattr("fsdil_bench.clip.published._can_reach", lambda _: True)
+    # A mirror that answers nothing but downloads does not forbid them.
+    monkeypatch.setattr("fsdil_bench.clip.published._can_reach", lambda _: False)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    check("ViT-B-16-quickgelu:openai")
     found = Published("ViT-B-16-quickgelu", "openai").fetch()
     assert found == tmp_path / "open_clip_pytorch_model.bin"
     assert {repository for repository, _ in asked} == {"timm/vit_base_patch16_clip_224.openai"}
