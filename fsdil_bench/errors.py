@@ -45,8 +45,11 @@ class RecordError(FsdilError):
     """A run record is missing, damaged or of another version."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str], see: str) -> RequestError:
-    """The error for a name nobody registered, with the nearest known one."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+def unknown(kind: str, name: str, known: Iterable[str], see: str = "") -> RequestError:
+    """The error for a name nobody registered, with the nearest known one and where all of them
+    are shown; without such a place they are listed."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean '{near[0]}'? " if near else ""
-    return RequestError(f"unknown {kind} '{name}'", f"{hint}`{see}` shows all of them.")
+    everything = f"`{see}` shows all of them." if see else f"There are {', '.join(known)}."
+    return RequestError(f"unknown {kind} '{name}'", hint + everything)

@@ -6,7 +6,8 @@ backbone on a device. Nothing is computed or written here; that is `fsdil_bench.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .config import as_dict, resolve
 from .data_folders import find_data
 from .descriptors import BackboneInfo, Factory, MethodInfo, load_factory
-from .errors import FsdilError, PluginError, RequestError
+from .errors import FsdilError, PluginError, RequestError, unknown
 from .plugins import Registry
 from .progress import Progress
 from .scenario import ScenarioId, Stream
@@ -100,6 +101,7 @@ def prepare(
     (by default one per processor, up to a limit; 0 for none); like the device, they are not part of
     what identifies the run.
     """
+    check_arguments(request, prepare, identify)
     job = identify(method, scenario, device=device, precision=precision, **request)
 
     from .backbone import file_name
@@ -162,14 +164,7 @@ def identify(
     from .device import choose
 
     method_class = load_method_class(info)
-    settings = resolve(
-        method_class.Config,
-        method_class.presets.get(scenario_id.dataset, {}),
-        info.overrides,
-        config or {},
-        owner=f"method {method}",
-        see=f"fsdil-bench list methods {method}",
-    )
+    settings = method_settings(info, scenario_id.dataset, config or {})
     if precision == "auto":
         precision = choose(device, precision)[1]
     model = loads.backbone(backbone_info, backbone)
@@ -217,6 +212,29 @@ def load_method_class(info: MethodInfo) -> Any:
             f"the factory of method '{info.name}' is {loaded!r}, not a subclass of Method"
         )
     return loaded
+
+
+def method_settings(info: MethodInfo, dataset: str, config: Mapping[str, Any]) -> Any:
+    """A method's options on a data set: its preset there, what sets a variant apart, `config`."""
+    method_class = load_method_class(info)
+    return resolve(
+        method_class.Config,
+        method_class.presets.get(dataset, {}),
+        info.overrides,
+        config,
+        owner=f"method {info.name}",
+        see=f"fsdil-bench list methods {info.name}",
+    )
+
+
+def check_arguments(given: Iterable[str], *functions: Callable[..., Any]) -> None:
+    """Refuse names that none of the functions takes, each of which passes on what it does not know
+    to the next."""
+    taken = [inspect.signature(function).parameters.values() for function in functions]
+    known = dict.fromkeys(p.name for each in taken for p in each if p.kind is not p.VAR_KEYWORD)
+    for name in given:
+        if name not in known:
+            raise unknown(f"argument of {functions[0].__name__}:", name, known)
 
 
 @dataclass(frozen=True)

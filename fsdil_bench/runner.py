@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .bases import base_origin, keep_base, take_base
 from .errors import FsdilError, HeldError, RequestError
 from .folder import RunFolder
-from .job import SEALED_SUFFIX, Job, prepare
+from .job import SEALED_SUFFIX, Job, check_arguments, identify, prepare
 from .plugins import Registry, load_registry
 from .progress import Progress
 from .record import Record, file_sha256
@@ -60,6 +60,7 @@ def run(
     same id, and a folder of its own. `planned` is the folder that the run is expected to have:
     where code, weights or data make it another run, nothing is computed.
     """
+    check_arguments(request, run, prepare, identify)
     progress = progress or Progress()
     job = prepare(method, scenario, registry=registry or load_registry(plugins), **request)
     job = replace(job, sealed=sealed)

@@ -25,7 +25,7 @@ from .config import as_dict, resolve
 from .descriptors import VALIDATION
 from .errors import FsdilError, RequestError, unknown
 from .folder import write_atomically
-from .job import load_method_class
+from .job import check_arguments, identify, load_method_class, method_settings, prepare
 from .plugins import Registry, load_registry
 from .progress import Progress
 from .runner import run
@@ -99,6 +99,7 @@ def tune(
     `request` are further arguments of `fsdil_bench.run`; `tell` hears of every value and its score.
     Runs are kept below `out` like others, so a choice that was interrupted goes on.
     """
+    check_arguments(request, tune, run, prepare, identify)
     registry = registry or load_registry()
     identity = ScenarioId.parse(scenario)
     if identity.variant not in ("", VALIDATION):
@@ -107,7 +108,7 @@ def tune(
             f"Leave @{identity.variant} out: options are chosen on @{VALIDATION}.",
         )
     scenario = str(dataclasses.replace(identity, variant=VALIDATION))
-    default, tried = _candidates(method, registry, knob, values)
+    default, tried = _candidates(method, identity.dataset, registry, knob, values)
     scores, images = [], 0
     for value in tried:
         records = [
@@ -157,16 +158,17 @@ def _identity(choice: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _candidates(
-    method: str, registry: Registry, knob: str, values: Sequence[Any]
+    method: str, dataset: str, registry: Registry, knob: str, values: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The default of a method's option, and the values to try, as the option's type has them."""
+    """What a method's option is on a data set unless it is set, and the values to try, as the
+    option's type has them."""
     info = registry.method(method)
     kind = load_method_class(info).Config
     see = f"fsdil-bench list methods {method}"
     names = [field.name for field in dataclasses.fields(kind)]
     if knob not in names:
         raise unknown(f"option of method {method}:", knob, names, see)
-    default = as_dict(resolve(kind, info.overrides, owner=f"method {method}", see=see))[knob]
+    default = as_dict(method_settings(info, dataset, {}))[knob]
     if not values:
         if not _is_number(default) or default <= 0:
             raise RequestError(

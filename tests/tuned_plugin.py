@@ -40,9 +40,15 @@ class Aimed(Method):
         pass
 
 
+class Preset(Aimed):
+    presets = {"toy": {"lr": 0.1, "width": 9}}  # noqa: RUF012
+
+
 @hookimpl
 def fsdil_methods():
     return [
+        MethodInfo("preset", "for tests", Preset),
+        MethodInfo("preset-lower", "for tests", Preset, overrides={"lr": 0.001}),
         MethodInfo("aimed", "for tests", Aimed),
         MethodInfo("aimed-lower", "for tests", Aimed, overrides={"lr": 0.001}),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ..errors import RequestError
-from .common import debug_option, read_records, strict_option
+from .common import debug_option, open_registry, plugin_option, read_records, strict_option
 
 
 @click.command(
@@ -23,9 +23,15 @@ from .common import debug_option, read_records, strict_option
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
 @strict_option
+@plugin_option
 @debug_option
 def leaderboard(
-    runs: Sequence[Path], out: Path, copy_records: bool, as_json: bool, strict: bool
+    runs: Sequence[Path],
+    out: Path,
+    copy_records: bool,
+    as_json: bool,
+    strict: bool,
+    plugins: Sequence[str],
 ) -> None:
     """Make boards from all complete runs below RUNS.
 
@@ -47,7 +53,7 @@ def leaderboard(
         click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
     if copy_records:
         leaderboards.copy_records(records, out)
-    files = leaderboards.write_leaderboards(records, out, unfinished)
+    files = leaderboards.write_leaderboards(records, out, unfinished, open_registry(plugins))
     if as_json:
         click.echo(json.dumps([str(file) for file in files]))
         return

@@ -83,8 +83,7 @@ def _choose(name: str | None, dataset: str | None, metric: str | None) -> list[T
         ("data set", dataset, {cell.dataset for table in everything for cell in table.cells}),
     ):
         if wanted is not None and wanted not in known:
-            error = unknown(kind, wanted, known, "fsdil-bench paper")
-            raise RequestError(error.message, f"The paper has: {', '.join(sorted(known))}.")
+            raise unknown(kind, wanted, sorted(known))
     wanted_cells = [
         Table(
             table.name,
@@ -128,10 +127,12 @@ def _print_beside(
     markdown: bool,
     plugins: Sequence[str],
 ) -> None:
+    from ..leaderboards.rows import record_rows
     from ..paper.beside import beside, in_paper
 
     cells = {cell for table in chosen for cell in table.cells}
-    found = [each for each in beside(records, open_registry(plugins)) if each.reported in cells]
+    compared = beside(record_rows(records), open_registry(plugins))
+    found = [each for each in compared if each.reported in cells]
     if as_json:
         click.echo(json.dumps([_plain(each) for each in found], indent=1))
         return

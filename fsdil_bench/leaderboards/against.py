@@ -1,13 +1,12 @@
-"""Measured numbers beside those that the paper reports."""
+"""Measured numbers beside those that the paper reports, by their place on the boards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .. import paper
-from ..paper.names import usual_name
-from .commands import typed_settings
+from ..paper.beside import Beside, beside
+from ..plugins import Registry
 from .grouping import Sheet
 from .rows import Row
 
@@ -35,55 +34,45 @@ class Comparison:
 
 
 def compare_with_paper(
-    sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]],
+    sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]], registry: Registry | None = None
 ) -> list[Comparison]:
     """Every number of the paper's tables, once for each row that measured it."""
-    found = []
-    for number in _numbers():
-        rows = [
-            (sheet, row)
-            for sheet, boards in sheets
-            if sheet.dataset == number.dataset
-            for row in boards.get(number.shots, ())
-            if usual_name(row.method) == number.method and row.records
-        ]
-        found += [_compare(number, sheet, row) for sheet, row in rows] or [_not_run(number)]
-    return found
+    places = {
+        row.records[0].run_id: (sheet, row)
+        for sheet, boards in sheets
+        for members in boards.values()
+        for row in members
+        if row.records
+    }
+    compared = beside([row.records for _, row in places.values()], registry)
+    return [
+        _placed(each, *places[each.records[0].run_id]) if each.records else _not_run(each)
+        for each in _once(compared)
+    ]
 
 
-def _numbers() -> Iterator[paper.Reported]:
-    """The tables' numbers; those that a later table repeats count once."""
-    seen = set()
-    for table in paper.tables():
-        for cell in table.cells:
-            what = (cell.dataset, cell.shots, cell.method, cell.metric)
-            if cell.method and cell.mean is not None and what not in seen:
-                seen.add(what)
-                yield cell
+def _once(compared: Iterable[Beside]) -> Iterator[Beside]:
+    """Without dashes, and without the numbers of one table that another repeats."""
+    tables: dict[tuple[str, int, str, str], str] = {}
+    for each in compared:
+        cell = each.reported
+        what = (cell.dataset, cell.shots, cell.method, cell.metric)
+        if cell.mean is not None and tables.setdefault(what, cell.table) == cell.table:
+            yield each
 
 
-def _compare(number: paper.Reported, sheet: Sheet, row: Row) -> Comparison:
-    mean, std = row.scores[number.metric]
-    standing = row.standings.get(number.metric)
-    # CVLC's modes both claim the number.
-    options = [each for each in typed_settings(row.records[0]) if not each.startswith("mode=")]
-    differs = [*paper.what_differs(row.records[0], number), *(f"option {o}" for o in options)]
-    # With one seed the interval covers the test images only, which says nothing about a mean over
-    # several seeds.
-    sure = standing if standing and len(row.records) > 1 else None
-    verdict = paper.verdict(
-        number, mean, sure.low if sure else None, sure.high if sure else None,
-        comparable=not differs, why_not="; ".join(differs),
-    )  # fmt: skip
+def _placed(each: Beside, sheet: Sheet, row: Row) -> Comparison:
+    number = each.reported
     return Comparison(
         number.dataset, number.shots, number.metric, number.method, row.label, sheet.name,
-        str(number), mean, std, verdict.difference, str(verdict.case), str(verdict),
+        str(number), each.mean, row.scores[number.metric][1], each.verdict.difference,
+        str(each.verdict.case), str(each.verdict),
     )  # fmt: skip
 
 
-def _not_run(number: paper.Reported) -> Comparison:
-    verdict = paper.verdict(number, None)
+def _not_run(each: Beside) -> Comparison:
+    number = each.reported
     return Comparison(
         number.dataset, number.shots, number.metric, number.method, number.label, "",
-        str(number), None, None, None, str(verdict.case), str(verdict),
+        str(number), None, None, None, str(each.verdict.case), str(each.verdict),
     )  # fmt: skip

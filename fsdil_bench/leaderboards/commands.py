@@ -35,16 +35,6 @@ def reproduce(records: Sequence[Record]) -> str:
     return shlex.join(words)
 
 
-def typed_settings(record: Record) -> list[str]:
-    """The method's options that were set by hand, as far as the recorded command says."""
-    typed = _typed(record) or []
-    return [
-        value
-        for option, value in _options(record)
-        if option == "--set" and _was_typed(option, value, typed)
-    ]
-
-
 def _options(record: Record) -> Iterator[tuple[str, str]]:
     spec = record.spec
     yield "--backbone", spec["backbone"]

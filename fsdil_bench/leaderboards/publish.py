@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..folder import write_atomically
+from ..plugins import Registry
 from ..record import PREDICTIONS_FILE, RECORD_FILE, Record
 from .against import compare_with_paper
 from .grouping import make_sheets, safe_name
@@ -19,17 +20,21 @@ from .unfinished import Unfinished
 
 
 def write_leaderboards(
-    records: Sequence[Record], out: str | Path, unfinished: Sequence[Unfinished] = ()
+    records: Sequence[Record],
+    out: str | Path,
+    unfinished: Sequence[Unfinished] = (),
+    registry: Registry | None = None,
 ) -> list[Path]:
     """Write all boards and an index `README.md` below `out`; returns the files.
 
     `unfinished` are runs that have no record (`find_unfinished`), which boards show as such.
+    `registry` tells which options were set by hand (`paper.beside`).
     """
     sheets = [(sheet, rows_of(sheet)) for sheet in make_sheets(records, unfinished)]
     shown = {run.run_id for s, _ in sheets for board in s.boards for run in board.unfinished}
     done = {record.run_id for record in records}
     stray = [run for run in unfinished if run.run_id not in shown | done]
-    comparisons = compare_with_paper(sheets)
+    comparisons = compare_with_paper(sheets, registry)
     files = {"README.md": index_page(sheets, stray, comparisons)}
     files["index.html"] = page(sheets, stray, comparisons)
     files["leaderboards.json"] = all_json(sheets, stray, comparisons)

@@ -13,7 +13,7 @@ from typing import Any
 from ..audit import worst
 from ..metrics import METRICS, mean_and_std, unseen_accuracy
 from ..record import Record
-from .grouping import Board, Sheet
+from .grouping import Board, Sheet, make_sheets
 from .standing import Standing, standings
 from .unfinished import Unfinished
 
@@ -134,6 +134,12 @@ def rows_of(sheet: Sheet) -> dict[int, list[Row]]:
     """The rows of every board of a sheet, by shots; a method has the same label on all of them."""
     labels = _labels([_members(board) for board in sheet.boards])
     return {board.shots: _rows(board, labels) for board in sheet.boards}
+
+
+def record_rows(records: Sequence[Record]) -> list[tuple[Record, ...]]:
+    """The finished runs of every row of all boards."""
+    boards = [board for sheet in make_sheets(records) for board in sheet.boards]
+    return [tuple(own) for board in boards for own, _ in _members(board).values()]
 
 
 def _rows(board: Board, labels: Mapping[RowKey, str]) -> list[Row]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ..config import as_dict
 from ..errors import FsdilError
+from ..plugins import Registry, load_registry
 from ..scenario import ScenarioId
 from .agreement import Case, Verdict, verdict
 from .names import LEAD, usual_name
@@ -16,7 +18,6 @@ from .results import SEEDS, Reported, tables
 from .setting import what_differs
 
 if TYPE_CHECKING:
-    from ..plugins import Registry
     from ..record import Record
 
 Config = dict[str, Any] | None
@@ -24,32 +25,40 @@ Config = dict[str, Any] | None
 
 @dataclass(frozen=True)
 class Beside:
-    """A number of the paper and what was measured for it, if anything was."""
+    """A number of the paper and what was measured for it, if anything was: by `records`."""
 
     reported: Reported
     verdict: Verdict
     mean: float | None = None
     low: float | None = None
     high: float | None = None
-    seeds: int = 0
+    records: tuple[Record, ...] = ()
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds were run."""
+        return len({record.spec["seed"] for record in self.records})
 
 
-def beside(records: Sequence[Record], registry: Registry | None = None) -> list[Beside]:
-    """Every number of the paper with the records that claim it; one entry for each row of runs.
+def beside(rows: Iterable[Sequence[Record]], registry: Registry | None = None) -> list[Beside]:
+    """Every number of the paper with the rows that claim it; one entry for each.
 
-    The row of differences is left out. `registry` is needed to tell options that were set.
+    A row are runs that differ in the seed alone (`leaderboards.rows.record_rows`). The paper's row
+    of differences is left out. `registry` knows which options methods have unless they are set; by
+    default it is that of the installed plugins.
     """
-    rows: dict[tuple[str, int, str], list[tuple[list[Record], Config]]] = defaultdict(list)
-    for members in _rows(records):
-        spec = members[0].spec
-        identity = ScenarioId.parse(spec["scenario"])
-        place = (identity.dataset, identity.shots, usual_name(spec["method"]))
-        rows[place].append((members, _usual_config(members[0], registry)))
+    found: dict[tuple[str, int, str], list[tuple[Sequence[Record], Config]]] = defaultdict(list)
+    for row in rows:
+        if row and in_paper(row[0]):
+            registry = registry or load_registry()
+            identity = ScenarioId.parse(row[0].spec["scenario"])
+            place = (identity.dataset, identity.shots, usual_name(row[0].spec["method"]))
+            found[place].append((row, _usual_config(row[0], registry)))
     compared = []
     for cell in (cell for table in tables() for cell in table.cells if cell.label != LEAD):
-        found = rows.get((cell.dataset, cell.shots, cell.method), [])
-        compared += [_compare(cell, *each) for each in found]
-        if not found:
+        own = found.get((cell.dataset, cell.shots, cell.method), [])
+        compared += [_compare(cell, *each) for each in own]
+        if not own:
             compared.append(Beside(cell, verdict(cell, None)))
     return compared
 
@@ -59,46 +68,35 @@ def in_paper(record: Record) -> bool:
     return ScenarioId.parse(record.spec["scenario"]).dataset in SEEDS
 
 
-def _compare(cell: Reported, members: list[Record], usual: Config) -> Beside:
+def _compare(cell: Reported, row: Sequence[Record], usual: Config) -> Beside:
     from ..statistics import interval
 
-    values = [record.metrics[cell.metric] for record in members]
+    values = [record.metrics[cell.metric] for record in row]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        return Beside(cell, Verdict(Case.NOT_COMPARABLE, f"{cell.metric} is undefined"))
-    mean, several = fmean(known), len(members) > 1
-    found = interval(members, cell.metric) if several else None  # of seeds, not of images alone
+        undefined = Verdict(Case.NOT_COMPARABLE, f"{cell.metric} is undefined")
+        return Beside(cell, undefined, records=tuple(row))
+    mean, several = fmean(known), len({record.spec["seed"] for record in row}) > 1
+    # With one seed the interval is over the test images only, which says nothing about a mean over
+    # several seeds.
+    found = interval(row, cell.metric) if several else None
     low, high = (found.low, found.high) if found else (None, None)
-    why_not = what_differs(members[0], cell, usual)
+    why_not = what_differs(row[0], cell, usual)
+    if usual is None:
+        method = row[0].spec["method"]
+        why_not.append(f"method {method} is not installed here, so its options cannot be checked")
     answer = verdict(cell, mean, low, high, not why_not, ", ".join(why_not))
-    return Beside(cell, answer, mean, low, high, len(members))
+    return Beside(cell, answer, mean, low, high, tuple(row))
 
 
-def _rows(records: Sequence[Record]) -> list[list[Record]]:
-    """Runs that differ in the seed alone, as the leaderboards put them into one row."""
-    from ..leaderboards.grouping import group_into_boards
-    from ..verification import row_of
-
-    rows: dict[tuple[Any, str], dict[int, Record]] = defaultdict(dict)
-    ours = [record for record in records if in_paper(record)]
-    for key, members in group_into_boards(ours).items():
-        for record in members:
-            rows[key, row_of(record)][record.spec["seed"]] = record
-    return [[found[seed] for seed in sorted(found)] for found in rows.values()]
-
-
-def _usual_config(record: Record, registry: Registry | None) -> Config:
+def _usual_config(record: Record, registry: Registry) -> Config:
     """A method's options on the record's data set when nothing is set; None if it is not here."""
-    if registry is None or record.spec["method"] not in registry.methods:
+    if record.spec["method"] not in registry.methods:
         return None
-    from ..config import as_dict, resolve
-    from ..job import load_method_class
+    from ..job import method_settings
 
-    info = registry.method(record.spec["method"])
+    dataset = ScenarioId.parse(record.spec["scenario"]).dataset
     try:
-        kind = load_method_class(info)
-        preset = kind.presets.get(ScenarioId.parse(record.spec["scenario"]).dataset, {})
-        settings = resolve(kind.Config, preset, info.overrides, owner=info.name, see="")
+        return as_dict(method_settings(registry.method(record.spec["method"]), dataset, {}))
     except FsdilError:  # an extra is not installed, say
         return None
-    return as_dict(settings)

@@ -31,3 +31,19 @@ def test_built_in_plugins_use_only_the_public_api(path):
             assert {alias.name for alias in node.names} <= set(public)
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("fsdil_bench") for alias in node.names)
+
+
+def test_an_unknown_argument_is_named_with_the_nearest_and_all_others(toy_registry, tmp_path):
+    from fsdil_bench.job import prepare
+    from fsdil_bench.tuning import tune
+
+    for call, others in (
+        (fsdil_bench.run, ("reuse_base", "workers", "precision", "synonyms")),
+        (prepare, ("workers", "precision", "synonyms")),
+        (tune, ("knob", "reuse_base", "workers", "synonyms")),
+    ):
+        with pytest.raises(fsdil_bench.RequestError) as caught:
+            call("toy-means", "toy-1shot", registry=toy_registry, sede=1)
+        assert f"unknown argument of {call.__name__}: 'sede'" in caught.value.message
+        assert "Did you mean 'seed" in caught.value.remedy
+        assert all(name in caught.value.remedy for name in others)

@@ -13,7 +13,10 @@ from fsdil_scenarios import cddb_hard, domainnet
 from fsdil_scenarios.published import BACKBONE
 
 from fsdil_bench import paper
-from fsdil_bench.paper.beside import beside
+from fsdil_bench.leaderboards.against import compare_with_paper
+from fsdil_bench.leaderboards.grouping import make_sheets
+from fsdil_bench.leaderboards.rows import record_rows, rows_of
+from fsdil_bench.paper import beside as paper_beside
 from fsdil_bench.paper.names import LEAD, NAMES
 from fsdil_bench.paper.setting import SETTINGS
 from fsdil_bench.plugins import load_registry
@@ -238,6 +241,10 @@ def measured(toy_run):
     return [toy_run(seed=seed) for seed in range(3)]
 
 
+def beside(records):
+    return paper_beside.beside(record_rows(records))
+
+
 def only(found, metric):
     (cell,) = [
         each
@@ -274,7 +281,6 @@ def test_one_seed_and_other_settings_are_not_comparable(measured):
 
 
 def test_options_that_were_set_are_found(measured):
-    registry = load_registry()
     from fsdil_methods.cvlc.method import CVLC
 
     from fsdil_bench.config import as_dict, resolve
@@ -282,9 +288,46 @@ def test_options_that_were_set_are_found(measured):
     config = as_dict(resolve(CVLC.Config, CVLC.presets["core50"], owner="cvlc", see=""))
     for change, expected in (({}, ""), ({"mode": "authors"}, ""), ({"epochs": 1}, "epochs=1")):
         runs = [as_in_the_paper(record, config=config | change) for record in measured]
-        verdict = only(beside(runs, registry), "AA*").verdict
+        verdict = only(beside(runs), "AA*").verdict
         assert (verdict.case == paper.Case.NOT_COMPARABLE) == bool(expected)
         assert expected in verdict.reason
+
+
+def test_boards_and_the_command_say_the_same(measured):
+    """What was set is in a record's spec; the command that was typed may show less or more."""
+    from fsdil_methods.cvlc.method import CVLC
+
+    from fsdil_bench.config import as_dict, resolve
+
+    config = as_dict(resolve(CVLC.Config, CVLC.presets["core50"], owner="cvlc", see=""))
+    start = "fsdil-bench run --method cvlc --scenario core50-1shot"
+    for change, command, expected in (
+        ({"epochs": 1}, f"{start} --config mine.toml", "option epochs=1"),
+        ({"epochs": 1}, "python my_script.py", "option epochs=1"),
+        ({}, f"{start} --set epochs={config['epochs']}", ""),
+    ):
+        runs = [
+            replace(
+                as_in_the_paper(record, config=config | change),
+                provenance=record.provenance | {"command": command},
+            )
+            for record in measured
+        ]
+        (row,) = [
+            each
+            for each in compare_with_paper([(s, rows_of(s)) for s in make_sheets(runs)])
+            if each.measured is not None and each.metric == "AA*"
+        ]
+        assert row.verdict == str(only(beside(runs), "AA*").verdict)
+        assert row.verdict.removeprefix("not comparable: ") == expected or not expected
+        assert (row.case == "not comparable") == bool(expected)
+
+
+def test_options_of_a_method_that_is_not_here_cannot_be_checked(measured):
+    runs = [as_in_the_paper(record, method="dytox") for record in measured]
+    found = [each for each in beside(runs) if each.seeds]
+    assert found
+    assert all("dytox is not installed here" in each.verdict.reason for each in found)
 
 
 def test_the_tables_are_printed(call):

@@ -69,6 +69,14 @@ def test_a_variant_has_a_default_of_its_own(choose):
     assert chosen.chosen == pytest.approx(0.03)
 
 
+def test_the_default_is_what_a_plain_run_on_the_data_set_has(choose):
+    chosen = choose(method="preset")
+    assert chosen.default == 0.1
+    assert chosen.values == tuple(pytest.approx(0.1 * factor) for factor in FACTORS)
+    assert choose(method="preset-lower", values=[0.03]).default == 0.001
+    assert choose(method="preset-lower", knob="width", values=[1]).default == 9
+
+
 def test_of_equal_values_the_nearest_to_the_default():
     assert choice([0.1, 0.5, 3.0, 10.0], [50, 50, 50, 49]).chosen == 0.5
     assert choice([0.1, 1.0, 3.0], [50, 50, 50]).chosen == 1.0
