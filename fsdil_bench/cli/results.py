@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     help="File of the figure (.png, .svg or .pdf); by default a .png beside the record.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
+@click.option("--backbone", "-b", default="", help="For weights from a file: MODEL:path/to/file.")
+@click.option("--names", type=click.Path(path_type=Path), help="The run's file of class names.")
+@click.option("--synonyms", type=click.Path(path_type=Path), help="The run's file of synonyms.")
+@click.option("--device", default="", help="Default: the record's, if there is such here.")
 @strict_option
 @plugin_option
 @debug_option
@@ -51,16 +55,16 @@ def show(
     as_json: bool,
     plot: str | None,
     out: Path | None,
-    data: Path | None,
     strict: bool,
     plugins: Sequence[str],
+    **request: Any,
 ) -> None:
     """Show a finished run: matrix, scores, curves, diagnostics, cost, provenance.
 
     RUN is a run's folder, or a folder below which there is exactly one run.
     """
     if plot:
-        click.echo(_draw(plot, run, out, data, strict, plugins))
+        click.echo(_draw(plot, run, out, strict, plugins, request))
         return
     record = _one_record(run, strict)
     if as_json:
@@ -83,9 +87,9 @@ def _draw(
     plot: str,
     run: Path,
     out: Path | None,
-    data: Path | None,
     strict: bool,
     plugins: Sequence[str],
+    request: dict[str, Any],
 ) -> Path:
     """Draw the figure that was asked for, with no more imported than it needs."""
     from ..plots.cost import plot_cost, plot_tradeoff
@@ -100,7 +104,7 @@ def _draw(
     if plot == "embeddings":
         from ..plots.embeddings import plot_embeddings
 
-        return plot_embeddings(record, file, open_registry(plugins), data)
+        return plot_embeddings(record, file, open_registry(plugins), **request)
     return {"matrix": plot_matrix, "curves": plot_curves, "cost": plot_cost}[plot](record, file)
 
 

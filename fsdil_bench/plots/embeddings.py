@@ -5,6 +5,7 @@ principal components otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from ..plugins import Registry
 from ..progress import Progress
 from ..record import Record
 from ..seeds import numpy_generator
+from ..verification import asked_for, identity_differences
 from .style import (
     MARKERS,
     PALETTE,
@@ -37,11 +39,15 @@ MOST_POINTS = 1500
 
 @in_style
 def plot_embeddings(
-    record: Record, file: Path, registry: Registry, data: str | Path | None = None
+    record: Record, file: Path, registry: Registry, **request: str | Path | None
 ) -> Path:
-    """Draw the map of a finished run into `file` (PNG, SVG or PDF by its ending)."""
+    """Draw the map of a finished run into `file` (PNG, SVG or PDF by its ending).
+
+    `request` completes what a record does not hold: `data`, `names`, `synonyms`, `backbone` where
+    the weights are a file, `device`.
+    """
     check_ending(file)
-    job = _job_of(record, registry, data)
+    job = _job_of(record, registry, request)
     before, after, labels, domains = _embeddings(job, record)
     panels = [("frozen backbone", _flatten(before))]
     if after is not None:
@@ -57,24 +63,13 @@ def plot_embeddings(
     return save(figure, file)
 
 
-def _job_of(record: Record, registry: Registry, data: str | Path | None) -> Job:
-    spec = record.spec
-    job = prepare(
-        spec["method"],
-        spec["scenario"],
-        registry=registry,
-        seed=spec["seed"],
-        backbone=spec["backbone"],
-        config=spec["config"],
-        data=data,
-        order=spec["order"],
-        base_limit=spec["base_limit"],
-        scenario_options=spec["scenario_options"],
-        transform=record.scenario["transform"]["preset"],
-    )
-    if job.run_id != record.run_id:
+def _job_of(record: Record, registry: Registry, request: Mapping[str, Any]) -> Job:
+    """The run as its record tells it; another run, by other code or data, is refused."""
+    asked = asked_for(record) | {key: value for key, value in request.items() if value}
+    job = prepare(**asked, registry=registry)
+    if others := identity_differences(record, job):
         raise RecordError(
-            "the run was made with other code, weights or data than those installed now",
+            f"{record.folder} would be another run here: {'; '.join(others)}",
             "Run it again, then plot the new run.",
         )
     return job

@@ -25,6 +25,22 @@ def test_map_of_embeddings(toy_run, toy_registry, tmp_path):
         assert f">{name}<" in svg
 
 
+def test_a_map_is_of_the_run_as_it_was_asked_for(toy_run, toy_registry, tmp_path, monkeypatch):
+    from fsdil_bench import device
+    from fsdil_bench.plots.embeddings import plot_embeddings
+
+    record = toy_run(precision="fp32")
+
+    def choose(where, precision):
+        if (where, precision) != ("cpu", "fp32"):
+            raise RequestError("the defaults of this machine are cuda and bf16")
+        return here(where, precision)
+
+    here = device.choose
+    monkeypatch.setattr(device, "choose", choose)
+    assert plot_embeddings(record, tmp_path / "map.svg", toy_registry).is_file()
+
+
 def test_a_run_without_checkpoint_says_so(toy_run, toy_registry, tmp_path):
     from fsdil_bench.plots.embeddings import plot_embeddings
 
