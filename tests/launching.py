@@ -28,7 +28,7 @@ def make_task(out, method, number=0, **fields):
     return task
 
 
-def outcomes(launcher, count, seconds=60):
+def outcomes(launcher, count, seconds=240):
     """Poll until `count` tasks are over: their last events by key, and who was started."""
     ends, started = {}, []
     deadline = time.monotonic() + seconds
@@ -43,7 +43,7 @@ def outcomes(launcher, count, seconds=60):
     return ends, started
 
 
-def wait_for_start(launcher, count=1, seconds=60):
+def wait_for_start(launcher, count=1, seconds=240):
     started = 0
     deadline = time.monotonic() + seconds
     while started < count:

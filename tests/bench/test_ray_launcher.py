@@ -161,7 +161,7 @@ def test_cancel(launcher, tmp_path, force):
     task = make_task(tmp_path, "hang")
     ray.submit([task])
     wait_for_start(ray)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while not (task.folder / "domain-0").exists():  # by then it listens to signals
         assert time.monotonic() < deadline
         time.sleep(0.02)

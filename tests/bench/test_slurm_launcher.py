@@ -7,12 +7,12 @@ import signal
 import stat
 import sys
 import textwrap
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from launching import QUICK, make_task, outcomes, wait_for_start
+from sweep_processes import wait_for
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.sweeps.launcher import Launcher, LauncherSetup, Resources
@@ -20,8 +20,8 @@ from fsdil_bench.sweeps.slurm_launcher import SlurmOptions, launch
 
 pytest.importorskip("submitit", reason="needs the extra 'slurm'")
 
-# Jobs are started by `bash` in the background, each in a group of its own; their state is a file
-# per job, removed when it is over.
+# Jobs are started by `bash` in the background, each in a group of its own; their state and their
+# process are files per job, there before it begins and removed when it is over.
 COMMANDS = {
     "sbatch": """
         id=$(( $(cat $SLURM/next 2>/dev/null || echo 100) + 1 )); echo $id > $SLURM/next
@@ -39,6 +39,7 @@ COMMANDS = {
         echo $! > $SLURM/pid-$1
     """,
     "job": """
+        while [ ! -s $SLURM/pid-$1 ]; do sleep 0.01; done
         bash $2
         if [ -e $SLURM/again-$1 ]; then rm $SLURM/again-$1; bash $2; fi
         rm -f $SLURM/state-$1 $SLURM/pid-$1
@@ -86,7 +87,7 @@ def slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))
     yield place
     for pid in place.glob("pid-*"):
-        with suppress(ProcessLookupError, ValueError):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it is over meanwhile
             os.killpg(int(pid.read_text()), signal.SIGKILL)
 
 
@@ -108,13 +109,6 @@ def launcher(tmp_path):
 def calls(slurm, name):
     lines = (slurm / "calls").read_text().splitlines()
     return [line for line in lines if line.split()[0] == name]
-
-
-def appear(path, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_tasks_become_an_array_and_their_ends_are_reported(slurm, launcher, tmp_path):
@@ -161,11 +155,12 @@ def test_a_preempted_job_is_queued_again_and_goes_on(slurm, launcher, tmp_path, 
     task = make_task(tmp_path / "runs", "hang")
     found.submit([task])
     wait_for_start(found)
-    appear(task.folder / "domain-0" / "result.json")
+    wait_for((task.folder / "domain-0" / "result.json").exists)
     for name in signals:
         for process in [*running("quick_worker.py", task), *running("submitit.core._submit", task)]:
             os.kill(process, signal.Signals[name])
-        time.sleep(1)
+        if name == "SIGTERM":  # Slurm's other signal comes long after it
+            wait_for(lambda: not list(running("quick_worker.py", task)))
     ends, started = outcomes(found, 1)
     assert started == []  # one "started" per task, however often Slurm starts it
     assert ends[task.key].kind == "finished"
@@ -189,7 +184,7 @@ def test_cancel_a_running_job(slurm, launcher, tmp_path, force):
     task = make_task(tmp_path / "runs", "hang")
     found.submit([task])
     wait_for_start(found)
-    appear(task.folder / "domain-0" / "result.json")
+    wait_for((task.folder / "domain-0" / "result.json").exists)
     found.cancel([task.key, "unknown"], force=force)
     event = outcomes(found, 1)[0][task.key]
     assert event.kind == ("lost" if force else "failed")

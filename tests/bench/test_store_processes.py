@@ -8,11 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from store_child import value
+from sweep_processes import wait_for
 
 from fsdil_bench import store as store_module
 from fsdil_bench.claims import claims_at
@@ -49,21 +51,26 @@ def go(*children):
 
 
 def computed(child):
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=240)
     assert child.returncode == 0, err
     return out.split()
 
 
 def appear(path):
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(path.exists)
     time.sleep(0.05)
 
 
+def stored(path):
+    """How many arrays a file holds, while others write into it."""
+    address = f"file:{path}?mode=ro"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as file:
+        return file.execute("SELECT count(*) FROM arrays").fetchone()[0]
+    return 0
+
+
 def test_processes_share_the_work_and_compute_each_key_once(tmp_path, start):
-    children = [start(tmp_path / "s.sqlite", 90, 5, 0.02) for _ in range(3)]
+    children = [start(tmp_path / "s.sqlite", 90, 5, 0.05) for _ in range(3)]
     go(*children)
     shares = [computed(child) for child in children]
     done = sorted(int(key) for share in shares for key in share)
@@ -79,6 +86,7 @@ def test_claims_of_a_killed_process_are_free_at_once(tmp_path, start):
     appear(mark)
     waiting = start(tmp_path / "s.sqlite", 20, 4, 0)
     go(waiting)
+    wait_for(lambda: stored(tmp_path / "s.sqlite") == 16)
     with pytest.raises(subprocess.TimeoutExpired):
         waiting.wait(1)  # it has computed all the rest, and waits for these four
     hanging.send_signal(signal.SIGKILL)
@@ -114,17 +122,19 @@ def test_claims_stay_with_the_process_that_was_copied(tmp_path):
 
 def test_a_killed_writer_leaves_a_sound_file(tmp_path, start):
     path = tmp_path / "s.sqlite"
-    for _ in range(5):
+    for pause in (0, 0.01, 0.03, 0.1, 0.3):
+        before = stored(path)
         child = start(path, 2000, 1, 0)
         go(child)
-        time.sleep(0.15)
+        wait_for(lambda child=child, n=before: stored(path) > n or child.poll() is not None)
+        time.sleep(pause)
         child.kill()
         child.wait()
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    stored = ArrayStore(path).get(str(i) for i in range(2000))
-    assert stored
-    assert all((array == value(key)).all() for key, array in stored.items())
+    kept = ArrayStore(path).get(str(i) for i in range(2000))
+    assert kept
+    assert all((array == value(key)).all() for key, array in kept.items())
 
 
 def test_damage_is_mended_while_others_have_the_file_open(tmp_path, capfd):
@@ -151,7 +161,7 @@ def test_damage_is_mended_while_others_have_the_file_open(tmp_path, capfd):
     other.stdin.write("\n")
     other.stdin.flush()
     assert other.stdout.readline() == "2\n"
-    other.communicate("\n", timeout=30)
+    other.communicate("\n", timeout=240)
     assert other.returncode == 0
     assert set(store.get(["theirs", "ours", "1"])) == {"theirs", "ours"}
     assert capfd.readouterr().err.count("is damaged") == 1
@@ -175,10 +185,9 @@ def test_clear_while_another_process_uses_the_cache(tmp_path, start):
     from fsdil_bench.cache_files import clear
 
     path = tmp_path / "features-a.sqlite"
-    child = start(path, 400, 4, 0.01)
+    child = start(path, 400, 4, 0.03)
     go(child)
-    appear(path)
-    time.sleep(0.2)
+    wait_for(lambda: stored(path) > 8)
     [removed] = clear(tmp_path)
     assert removed.entries
     assert path.exists()  # in use: emptied
