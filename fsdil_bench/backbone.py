@@ -158,24 +158,26 @@ class Backbone:
         assert isinstance(tower, torch.nn.Module)
         return tower.requires_grad_(True)
 
-    @torch.no_grad()
     def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Unit embeddings of normalised images by the frozen tower, in the run's precision."""
-        self.check_untouched("the image tower")
-        return self.embed_with(self.model.encode_image, pixels)  # type: ignore[arg-type]
+        """Unit embeddings of normalised images by the frozen tower, in fp32 like those kept."""
+        return self._frozen(pixels)
+
+    def frozen_features(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The embeddings that are kept for all runs: in batches padded to one size, so that they
+        do not depend on the other images of a batch."""
+        return self._frozen(pixels, _KEPT_BATCH)
 
     @torch.no_grad()
-    def frozen_features(self, pixels: torch.Tensor) -> torch.Tensor:
-        """The embeddings that are kept for all runs: in fp32, in batches padded to one size, so
-        that they depend neither on a run's precision nor on the other images of a batch."""
+    def _frozen(self, pixels: torch.Tensor, padded: int | None = None) -> torch.Tensor:
         self.check_untouched("the image tower")
 
         def embed(rows: slice, size: int) -> torch.Tensor:
-            part = _padded(pixels[rows].to(self.device), size)
+            part = pixels[rows].to(self.device)
+            whole = _padded(part, size if padded else 1)
             with full_precision(self.device):
-                return self.model.encode_image(part)[: len(pixels[rows])]  # type: ignore[operator]
+                return self.model.encode_image(whole)[: len(part)]  # type: ignore[operator]
 
-        parts = self._passes(embed, len(pixels), _KEPT_BATCH)
+        parts = self._passes(embed, len(pixels), padded)
         return F.normalize(torch.cat(list(parts)).float(), dim=-1)
 
     def embed_with(
