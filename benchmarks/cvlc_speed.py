@@ -88,7 +88,8 @@ def measure(
     method = (PlainCVLC if plain else CVLC)(
         Context(settings, backbone, stream.class_names, stream.synonyms, 0)
     )
-    loop = Loop(kind, method, stream, pictures, 0, True, RunFolder(folder), Progress())
+    loop = Loop(kind, lambda: method, stream, pictures, 0, True, RunFolder(folder), Progress())
+    loop.method = method
     backbone.model  # noqa: B018 (built before the clock starts)
     seconds: list[float] = []
     cpu: list[float] = []
@@ -106,7 +107,9 @@ def measure(
     method.learn(loop._train_domain(0, Ledger()))
     del method._train
     if not plain:
-        loop._evaluate(0)  # as in a run: earlier domains' test features are known by now
+        loop._evaluate(
+            0, method.state_dict()
+        )  # as in a run: earlier domains' test features are known by now
     timed(lambda: method.learn(loop._train_domain(1, Ledger())))
     tests = [domain.test for domain in stream.domains]
     if plain:
@@ -116,7 +119,7 @@ def measure(
         found = timed(lambda: method.evaluate(pixels, truth))
         routed, classes, oracle = (part.numpy() for part in found)
     else:
-        _, predictions = timed(lambda: loop._evaluate(1))
+        _, predictions = timed(lambda: loop._evaluate(1, method.state_dict()))
         routed, classes, oracle = (predictions[n] for n in ("routed", "classes", "oracle"))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {

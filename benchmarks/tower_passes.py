@@ -16,6 +16,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -85,10 +86,10 @@ def count(*, domains: int, classes: int, base: int, tests: int, least_views: int
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(cvlc, "encode_image", encode):
         transform = build_transform("core50", backbone.image)
         pictures = Pictures(stream, backbone, transform, Path(folder), Progress())
-        method = cvlc.CVLC(Context(config, backbone, stream.class_names, (), 0))
+        build = partial(cvlc.CVLC, Context(config, backbone, stream.class_names, (), 0))
         runs = RunFolder(Path(folder))
         with mock.patch.object(protocol, "by_domain", _watched(counts, protocol.by_domain)):
-            Loop("cvlc", method, stream, pictures, 0, True, runs, Progress()).run()
+            Loop("cvlc", build, stream, pictures, 0, True, runs, Progress()).run()
         pictures.close()
     return counts
 
@@ -112,7 +113,7 @@ def _backbone(counts: Counts) -> Backbone:
         "counting", build=build, weights_hash="0", image=ImageSpec(SIZE), embed_dim=WIDTH
     )
     backbone.place(torch.device("cpu"), "fp32", None, batch_size=BATCH)
-    for name in ("run_with", "frozen_features"):
+    for name in ("run_with", "_frozen"):
         setattr(backbone, name, _noted(counts, getattr(backbone, name)))
     return backbone
 
@@ -122,7 +123,8 @@ def _noted(counts: Counts, function: Any) -> Any:
 
     def call(*given: Any) -> Any:
         if not counts.grouped:
-            counts.padded += _padded(len(given[-1]))
+            images = next(each for each in given if torch.is_tensor(each))
+            counts.padded += _padded(len(images))
         return function(*given)
 
     return call
@@ -176,7 +178,7 @@ def _stream(domains: int, classes: int, base: int, tests: int) -> Stream:
     def samples(domain: int, part: str, per_class: int) -> Samples:
         labels = np.repeat(np.arange(classes), per_class)
         ids = tuple(f"{domain} {part} {i}" for i in range(len(labels)))
-        return Samples(ids, labels, _picture)
+        return Samples(ids, labels, _picture, keys=ids)
 
     return Stream(
         "counted",

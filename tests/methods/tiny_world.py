@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from looping import run_loop
 
 from fsdil_bench import (
     Backbone,
@@ -29,7 +30,7 @@ from fsdil_bench.config import resolve
 from fsdil_bench.folder import RunFolder
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Loop, Outcome
+from fsdil_bench.protocol import Outcome
 from fsdil_bench.store import ArrayStore
 from fsdil_bench.transforms import build_transform
 
@@ -154,9 +155,9 @@ class World:
         folder = RunFolder(self.folder / name)
         folder.path.mkdir(exist_ok=True)
         stream = replace(self.stream, domains=self.stream.domains[:domains])
-        return Loop(
+        return run_loop(
             name, method, stream, self.pictures, self.seed, exemplar_free, folder, Progress()
-        ).run()
+        )
 
 
 def copied(method: Any) -> dict[str, torch.Tensor]:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import open_clip
 import torch
+from looping import run_loop
 
 from fsdil_bench import Backbone, Context, Domain, ImageSpec, Method, Samples, Stream
 from fsdil_bench.folder import RunFolder
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Loop, Outcome
+from fsdil_bench.protocol import Outcome
 from fsdil_bench.transforms import build_transform
 
 MODEL = "ViT-B-16-quickgelu"
@@ -55,8 +56,8 @@ def learn_two_domains(
     method = kind(Context(config, backbone, stream.class_names, stream.synonyms, 0))
     runs = RunFolder(folder / "run")
     runs.path.mkdir()
-    loop = Loop("it", method, stream, pictures, 0, True, runs, Progress(), keep_checkpoints=True)
-    return method, loop.run(), runs
+    parts = (stream, pictures, 0, True, runs, Progress())
+    return method, run_loop("it", method, *parts, keep_checkpoints=True), runs
 
 
 def _samples(place: str, classes: int, each: int) -> Samples:

@@ -12,6 +12,7 @@ from fsdil_methods.cvlc import method as cvlc
 from fsdil_methods.cvlc.additions import Additions
 from fsdil_methods.cvlc.config import AUTHORS, PAPER, Config
 from fsdil_methods.cvlc.method import CVLC
+from looping import run_loop
 from open_clip.model import CLIP
 
 from fsdil_bench import Backbone, Batch, Context, ImageSpec
@@ -20,7 +21,6 @@ from fsdil_bench.config import resolve
 from fsdil_bench.folder import RunFolder
 from fsdil_bench.pictures import Pictures
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Loop
 from fsdil_bench.shots import draw_shots
 from fsdil_bench.transforms import build_transform
 
@@ -78,8 +78,7 @@ def play(backbone, tmp_path):
         method = CVLC(context)
         folder = RunFolder(tmp_path / name)
         folder.path.mkdir(exist_ok=True)
-        loop = Loop("cvlc", method, part, pictures, 0, True, folder, Progress())
-        return method, loop.run()
+        return method, run_loop("cvlc", method, part, pictures, 0, True, folder, Progress())
 
     return run
 
