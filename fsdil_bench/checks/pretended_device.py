@@ -43,12 +43,16 @@ _INDEXING = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index
 _PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution")
 
 
-class RefusedError(RuntimeError, TypeError):
+class RefusedError(RuntimeError):
     """Breaks a rule of CUDA's; `remedy` says what a method does instead."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
         self.remedy = remedy
+
+
+class NoArrayError(RefusedError, TypeError):
+    """The same where CUDA raises a TypeError. (torch's operators swallow all others of these.)"""
 
 
 class NotPretendedError(NotImplementedError):
@@ -114,7 +118,7 @@ class DeviceTensor(torch.Tensor):
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Refused."""
-        raise RefusedError(
+        raise NoArrayError(
             f"can't convert {DEVICE} device type tensor to numpy",
             "Copy the tensor first: tensor.cpu().numpy().",
         )
@@ -393,8 +397,13 @@ def _keeping(apply: Callable[..., Any]) -> Callable[..., Any]:
 
     def keep(*args: Any, **kwargs: Any) -> Any:
         before = is_set()
-        choose(True)
         try:
+            choose(True)
+            return apply(*args, **kwargs)
+        except RuntimeError as error:
+            if "Couldn't swap" not in str(error):
+                raise
+            choose(False)  # a graph holds on to a parameter: then it gets another object
             return apply(*args, **kwargs)
         finally:
             choose(before)

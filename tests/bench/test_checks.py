@@ -262,7 +262,7 @@ class WritesIntoACopy(toy_plugin.Means):
             "learn (domain 1) raised RefusedError: Expected a 'cuda' device",
             "on the CPU",
         ),
-        (UsesNumpy, "predict (after domain 1) raised RefusedError: can't conv", ".cpu().numpy()"),
+        (UsesNumpy, "predict (after domain 1) raised NoArrayError: can't conv", ".cpu().numpy()"),
         (ForgetsToMoveWhatItLoads, "learn (domain 2) raised", "context.device"),
         (WritesIntoACopy, "predictions change after domain 1 on a CUDA device", "are copies"),
     ],
