@@ -33,6 +33,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 DEVICE = torch.device("cuda:0")
 _HELD = torch.device("meta:1")  # with an index, which real meta tensors do not have
 _CPU = torch.device("cpu")
+_DATA: Any = torch.Tensor.data  # the descriptor that DeviceTensor overrides
 
 #: Functions that make tensors of Python data: torch fills these without asking any mode.
 _OF_DATA = (torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor)
@@ -77,10 +78,12 @@ class DeviceTensor(torch.Tensor):
     def __init__(self, raw: torch.Tensor) -> None:
         pass  # torch.Tensor takes no arguments
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Compute."""
         return _compute(func, args, kwargs or {})
 
@@ -91,11 +94,11 @@ class DeviceTensor(torch.Tensor):
     @property
     def data(self) -> torch.Tensor:
         """The tensor without its history."""
-        return torch.Tensor.data.__get__(self)
+        return _DATA.__get__(self)
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
-        torch.Tensor.data.__set__(self, value)  # refuses a tensor of another device
+        _DATA.__set__(self, value)  # refuses a tensor of another device
         self.raw = _raw(value)
 
     def get_device(self) -> int:
@@ -144,7 +147,7 @@ class DeviceTensor(torch.Tensor):
         """The memory that holds them."""
         return self.raw.untyped_storage()
 
-    def __repr__(self, **_: Any) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"{self.raw!r:.{len(repr(self.raw)) - 1}}, device='{DEVICE}')"
 
     def __format__(self, form: str) -> str:

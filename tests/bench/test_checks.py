@@ -36,7 +36,10 @@ CAUGHT = {
     "float_logits": (["ids", "one-shot", "two-classes"], "not class ids"),
     "grows": (["growth"], "more images"),
     "mixes_devices": (["device"], "learn (domain 1) raised RefusedError: Expected all tensors"),
-    "class_attribute": (["leaks", "side-effects"], "class attribute ClassAttribute.seen[0]"),
+    "class_attribute": (
+        ["leaks", "side-effects", "device"],
+        "class attribute ClassAttribute.seen[0]",
+    ),
 }
 
 
