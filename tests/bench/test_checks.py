@@ -40,7 +40,10 @@ CAUGHT = {
     "float_logits": (["ids", "one-shot", "two-classes"], "not class ids"),
     "grows": (["growth"], "more images"),
     "mixes_devices": (["device"], "learn (domain 1) raised RefusedError: Expected all tensors"),
-    "class_attribute": (["leaks", "side-effects"], "class attribute ClassAttribute.seen[0]"),
+    "class_attribute": (
+        ["leaks", "side-effects", "device"],
+        "class attribute ClassAttribute.seen[0]",
+    ),
 }
 
 
@@ -266,7 +269,7 @@ class WritesIntoACopy(toy_plugin.Means):
             "learn (domain 1) raised RefusedError: Expected a 'cuda' device",
             "on the CPU",
         ),
-        (UsesNumpy, "predict (after domain 1) raised RefusedError: can't conv", ".cpu().numpy()"),
+        (UsesNumpy, "predict (after domain 1) raised NoArrayError: can't conv", ".cpu().numpy()"),
         (ForgetsToMoveWhatItLoads, "learn (domain 2) raised", "context.device"),
         (WritesIntoACopy, "predictions change after domain 1 on a CUDA device", "are copies"),
     ],

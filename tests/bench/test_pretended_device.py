@@ -124,11 +124,12 @@ def test_indices_on_the_cpu_for_both_devices_on_the_device_for_its_own(here, the
         here[rows.cuda()]
     changed = there.clone()
     changed[[0, 2]] = 0
-    assert changed.sum(1).tolist() == [0, there[1].sum().item(), 0]
+    assert changed[[0, 2]].any().item() is False
+    assert changed[1].tolist() == there[1].tolist()
 
 
 def test_no_arrays(there):
-    for make in (np.asarray, torch.Tensor.numpy, lambda tensor: tensor.numpy()):
+    for make in (np.asarray, np.array, lambda tensor: tensor.numpy()):
         with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
             make(there)
     assert there.cpu().numpy().shape == (3, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ ALL = {info.name: info for info in fsdil_methods()}
 # One that learns from frozen features, one that trains a tower, one that trains parts of it and
 # guesses domains.
 SEALED = ("slda", "finetune", "cvlc")
-SHORT = {"base_iterations": 3, "base_epochs": 1, "steps": 2, "epochs": 1, "views": 1, "size": 40}
-# The tower of these tests has three blocks.
+# Knobs that say how long to train or how often to look, by their last word; few of each will do.
+LENGTHS = {"steps", "epochs", "iterations", "views"}
+# The tower of these tests is small.
 FITTING: dict[str, dict[str, Any]] = {
     "cp-prompt": {"blocks": (0, 2)},
     "dualprompt": {"general_blocks": 1, "expert_blocks": 2},
     "coda-prompt": {"blocks": 3},
+    "ranpac": {"size": 40},
 }
 
 Run = Callable[..., tuple[fsdil_bench.Record, Path]]
@@ -43,8 +46,8 @@ def run(registry: Registry, tmp_path: Path) -> Run:
     """Run a method on the device."""
 
     def run(name: str, **options: Any) -> tuple[fsdil_bench.Record, Path]:
-        knobs = load_method_class(ALL[name]).Config.__dataclass_fields__
-        config = {knob: value for knob, value in SHORT.items() if knob in knobs}
+        knobs = fields(load_method_class(ALL[name]).Config)
+        config = {f.name: 2 for f in knobs if f.name.rpartition("_")[2] in LENGTHS}
         options = {"device": "cuda", "out": tmp_path / "runs", "keep_checkpoints": True} | options
         with pretended_device():
             record = fsdil_bench.run(
