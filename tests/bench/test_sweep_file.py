@@ -127,7 +127,7 @@ def test_planned_methods_are_reported_until_they_are_there(read):
 
 
 def test_threads_are_the_cores_divided_by_the_jobs(read, monkeypatch):
-    monkeypatch.setattr("fsdil_bench.sweeps.wishes.cores", lambda: 8)
+    monkeypatch.setattr("fsdil_bench.sweeps.wishes.available", lambda: 8)
     assert threads_per_run(read(GRID, jobs=2).settings) == 4
     assert threads_per_run(read(GRID, jobs=16).settings) == 1
     assert threads_per_run(read(GRID, jobs=2, threads=3).settings) == 3
