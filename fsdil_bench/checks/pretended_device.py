@@ -147,7 +147,7 @@ class DeviceTensor(torch.Tensor):
         """The memory that holds them."""
         return self.raw.untyped_storage()
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"{self.raw!r:.{len(repr(self.raw)) - 1}}, device='{DEVICE}')"
 
     def __format__(self, form: str) -> str:
