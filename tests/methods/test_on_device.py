@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,12 @@ def run(registry: Registry, tmp_path: Path) -> Run:
     """Run a method on the device."""
 
     def run(name: str, **options: Any) -> tuple[fsdil_bench.Record, Path]:
-        knobs = fields(load_method_class(ALL[name]).Config)
-        config = {f.name: 2 for f in knobs if f.name.rpartition("_")[2] in LENGTHS}
+        usual = asdict(load_method_class(ALL[name]).Config())
+        config = {
+            knob: 2
+            for knob, value in usual.items()
+            if knob.rpartition("_")[2] in LENGTHS and isinstance(value, int)
+        }
         options = {"device": "cuda", "out": tmp_path / "runs", "keep_checkpoints": True} | options
         with pretended_device():
             record = fsdil_bench.run(
