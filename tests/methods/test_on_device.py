@@ -22,7 +22,7 @@ PLUGIN = Path(__file__).parent.parent / "pretended_plugin.py"
 ALL = {info.name: info for info in fsdil_methods()}
 # One that learns from frozen features, one that trains a tower, one that trains parts of it and
 # guesses domains.
-SEALED = ("slda", "finetune", "cvlc")
+SEALED = ("slda", "finetune", "s-prompts")
 # Knobs that say how long to train or how often to look, by their last word; few of each will do.
 LENGTHS = {"steps", "epochs", "iterations", "views"}
 # The tower of these tests is small.
