@@ -19,7 +19,7 @@ Different from the original: cosine instead of a learned distance, and the optio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -47,6 +47,9 @@ class NearestClassMean(Method):
 
     Config = Config
     inputs = frozenset({"features"})
+    inert: ClassVar[dict[str, str]] = {
+        "templates": "other words move a text little, and a small slice may have no close decision"
+    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -21,8 +21,9 @@ KNOWN = Path(__file__).with_suffix(".json")
 #: What can change a prediction or a score and is in no other part of a run's id.
 DECIDES = (
     "adapters", "avalanche_memory.py", "avalanche_methods.py", "backbone.py", "content.py",
-    "metrics.py", "pictures.py", "protocol.py", "scenario.py", "seeds.py", "shots.py",
-    "streams.py", "transforms.py", "validation.py", "views.py",
+    "device.py", "image_files.py", "metrics.py", "pictures.py", "protocol.py", "routed.py",
+    "scenario.py", "seeds.py", "shots.py", "streams.py", "transforms.py", "validation.py",
+    "views.py",
 )  # fmt: skip
 
 

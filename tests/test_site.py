@@ -55,7 +55,7 @@ def test_the_boards_are_on_the_site(site):
     boards = [path.stem for path in (ROOT / "leaderboards").glob("drawn*.md")]
     assert boards
     for board in boards:
-        assert "cvlc" in text_of(site / "leaderboards" / f"{board}.html")
+        assert "ranpac" in text_of(site / "leaderboards" / f"{board}.html")
 
 
 def test_all_checks_are_listed(site):

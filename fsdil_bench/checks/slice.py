@@ -152,7 +152,8 @@ class Slice:
         other.pictures = copy.copy(self.pictures)
         other.pictures.backbone = backbone
         other.pictures.features = self.pictures.features  # type: ignore[method-assign]
-        other.model, other.changed, other._batches, other._trial = backbone.model, {}, {}, None
+        other.model, other.changed, other._trial = backbone.model, {}, None
+        other._batches, other._streams = {}, {}
         return other
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ BAD = TESTS / "bad_plugins"
 CAUGHT = {
     "keeps_images": (["exemplars", "leaks"], "'buffer' of the state holds a training"),
     "rewrites_labels": (
-        ["kept-data", "shots", "determinism", "seeds", "save-load"],
+        ["kept-data", "shots", "determinism", "seeds", "save-load", "device"],
         "training images or labels of domain 1 were changed",
     ),
     "peeks_at_order": (["order", "batch-size"], "change with the images backwards"),
