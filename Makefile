@@ -17,13 +17,13 @@ test-slow: $(VENV)/.installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
 test-machine: $(VENV)/.installed-dev  ## what depends on the system: locks, processes, resuming
-	$(BIN)/python -m pytest $(addprefix tests/bench/test_,locks.py sealed.py resume.py store.py store_processes.py)
+	$(BIN)/python -m pytest $(addprefix tests/,system/test_locks.py runs/test_sealed.py runs/test_resume.py cache)
 
 test-lowest:  ## the core tests with the lowest versions that pyproject.toml allows, in .venv-lowest
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[test]'
-	.venv-lowest/bin/python -m pytest $(addprefix tests/bench/test_,protocol.py resume.py sealed.py locks.py store.py statistics.py leaderboard.py cli.py)
+	.venv-lowest/bin/python -m pytest $(addprefix tests/,runs/test_loop.py runs/test_resume.py runs/test_sealed.py system/test_locks.py cache/test_array_store.py analysis/test_statistics.py report/test_leaderboard.py cli/test_cli.py)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

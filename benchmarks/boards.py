@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from fsdil_bench.leaderboards import write_leaderboards
-from fsdil_bench.record import find_records
+from fsdil_bench.records.record import find_records
+from fsdil_bench.report.leaderboards import write_leaderboards
 
 from .made_records import make_records
 

@@ -21,12 +21,12 @@ import numpy as np
 import torch
 
 from fsdil_bench import Backbone, Context, Domain, ImageSpec, Samples, Stream
-from fsdil_bench.folder import RunFolder
-from fsdil_bench.ledger import Ledger
-from fsdil_bench.pictures import Pictures
+from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Loop
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.ledger import Ledger
+from fsdil_bench.runs.loop import Loop
+from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.run_folder import RunFolder
 
 BATCH = 64  # images per training step
 TESTED = 10  # classes with a test image

@@ -17,13 +17,13 @@ import torch
 from PIL import Image
 
 from fsdil_bench import Backbone, Domain, ImageSpec, Samples, Stream, TrainDomain
-from fsdil_bench.descriptors import load_factory
-from fsdil_bench.device import choose
-from fsdil_bench.pictures import Pictures
-from fsdil_bench.plugins import load_registry
-from fsdil_bench.prefetch import default_workers
+from fsdil_bench.data.transforms import build_transform
+from fsdil_bench.models.device import choose
+from fsdil_bench.plugins.descriptors import load_factory
+from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.progress import Progress
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.system.prefetch import default_workers
 
 FILES = 128
 ROUNDS = 2

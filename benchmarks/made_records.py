@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fsdil_bench.metrics import accuracy_row, scores
-from fsdil_bench.record import PREDICTIONS_FILE, RECORD_FILE, Record, file_sha256
+from fsdil_bench.records.metrics import accuracy_row, scores
+from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record, file_sha256
 
 CLASSES = 5
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 
 import fsdil_bench
-from fsdil_bench.pictures import Pictures
-from fsdil_bench.plugins import load_registry
+from fsdil_bench.data.transforms import build_transform
+from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.progress import Progress
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.pictures import Pictures
 
 
 def main() -> None:
-    from fsdil_bench.descriptors import load_factory
+    from fsdil_bench.plugins.descriptors import load_factory
 
     registry = load_registry()
     backbone = load_factory(registry.backbone("tiny-clip").factory, "tiny-clip")()

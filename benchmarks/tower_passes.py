@@ -24,12 +24,13 @@ from unittest import mock
 import numpy as np
 import torch
 
-from fsdil_bench import Backbone, Context, Domain, ImageSpec, Samples, Stream, protocol
-from fsdil_bench.folder import RunFolder
-from fsdil_bench.pictures import Pictures
+from fsdil_bench import Backbone, Context, Domain, ImageSpec, Samples, Stream
+from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Loop
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs import loop as protocol
+from fsdil_bench.runs.loop import Loop
+from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.run_folder import RunFolder
 
 SIZE, WIDTH = 8, 16
 BATCH = 256  # what a CUDA device takes by default

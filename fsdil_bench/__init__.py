@@ -10,22 +10,31 @@ import importlib
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from .config import knob
-from .descriptors import API_VERSION, BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo
-from .errors import DataError, FsdilError, PluginError, RecordError, RequestError
-from .hookspecs import hookimpl
-from .method import Context, Method, RouterMethod, State
-from .scenario import Domain, Samples, ScenarioRequest, Stream
+from .data.published.sources import DataSource, Download, Remark
+from .data.scenario import Domain, Samples, ScenarioRequest, Stream
+from .errors import (
+    DataError,
+    FsdilError,
+    PluginError,
+    RecordError,
+    RequestError,
+)
+from .plugins.descriptors import (
+    API_VERSION,
+    BackboneInfo,
+    LauncherInfo,
+    MethodInfo,
+    ScenarioInfo,
+)
+from .plugins.hookspecs import hookimpl
+from .plugins.method import Context, Method, RouterMethod, State
+from .plugins.options import knob
 from .seeds import numpy_generator
-from .sources import DataSource, Download, Remark
 
 if TYPE_CHECKING:
-    from .avalanche_methods import AvalancheConfig, avalanche_method
-    from .backbone import Backbone
-    from .clip.backbone import open_clip_backbone
-    from .clip.known_texts import KnownTexts
-    from .copies import describe_copies, drop_copies, find_copies
-    from .image_files import (
+    from .avalanche.methods import AvalancheConfig, avalanche_method
+    from .data.copies import describe_copies, drop_copies, find_copies
+    from .data.image_files import (
         file_samples,
         image_names,
         is_image_name,
@@ -33,14 +42,17 @@ if TYPE_CHECKING:
         read_image,
         starts_like_an_image,
     )
-    from .leaderboards import write_leaderboards
-    from .metrics import scores
-    from .record import Record, find_records
-    from .runner import run
-    from .streams import load_stream
-    from .sweeps.launcher import Event, Launcher, LauncherSetup, Resources, Task
-    from .transforms import ImageSpec
-    from .views import Batch, TrainBatch, TrainDomain
+    from .data.streams import load_stream
+    from .data.transforms import ImageSpec
+    from .models.backbone import Backbone
+    from .models.clip.backbone import open_clip_backbone
+    from .models.clip.known_texts import KnownTexts
+    from .records.metrics import scores
+    from .records.record import Record, find_records
+    from .report.leaderboards import write_leaderboards
+    from .runs.runner import run
+    from .runs.views import Batch, TrainBatch, TrainDomain
+    from .sweeps.launchers.launcher import Event, Launcher, LauncherSetup, Resources, Task
 
 try:
     __version__ = version("fsdil-bench")
@@ -48,35 +60,35 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0"
 
 _LAZY = {
-    "AvalancheConfig": "avalanche_methods",
-    "Backbone": "backbone",
-    "Batch": "views",
-    "Event": "sweeps.launcher",
-    "ImageSpec": "transforms",
-    "KnownTexts": "clip.known_texts",
-    "Launcher": "sweeps.launcher",
-    "LauncherSetup": "sweeps.launcher",
-    "Record": "record",
-    "Resources": "sweeps.launcher",
-    "Task": "sweeps.launcher",
-    "TrainBatch": "views",
-    "TrainDomain": "views",
-    "avalanche_method": "avalanche_methods",
-    "describe_copies": "copies",
-    "drop_copies": "copies",
-    "file_samples": "image_files",
-    "find_copies": "copies",
-    "find_records": "record",
-    "image_names": "image_files",
-    "is_image_name": "image_files",
-    "load_stream": "streams",
-    "missing_files": "image_files",
-    "open_clip_backbone": "clip.backbone",
-    "read_image": "image_files",
-    "run": "runner",
-    "scores": "metrics",
-    "starts_like_an_image": "image_files",
-    "write_leaderboards": "leaderboards",
+    "AvalancheConfig": "avalanche.methods",
+    "Backbone": "models.backbone",
+    "Batch": "runs.views",
+    "Event": "sweeps.launchers.launcher",
+    "ImageSpec": "data.transforms",
+    "KnownTexts": "models.clip.known_texts",
+    "Launcher": "sweeps.launchers.launcher",
+    "LauncherSetup": "sweeps.launchers.launcher",
+    "Record": "records.record",
+    "Resources": "sweeps.launchers.launcher",
+    "Task": "sweeps.launchers.launcher",
+    "TrainBatch": "runs.views",
+    "TrainDomain": "runs.views",
+    "avalanche_method": "avalanche.methods",
+    "describe_copies": "data.copies",
+    "drop_copies": "data.copies",
+    "file_samples": "data.image_files",
+    "find_copies": "data.copies",
+    "find_records": "records.record",
+    "image_names": "data.image_files",
+    "is_image_name": "data.image_files",
+    "load_stream": "data.streams",
+    "missing_files": "data.image_files",
+    "open_clip_backbone": "models.clip.backbone",
+    "read_image": "data.image_files",
+    "run": "runs.runner",
+    "scores": "records.metrics",
+    "starts_like_an_image": "data.image_files",
+    "write_leaderboards": "report.leaderboards",
 }
 
 __all__ = [

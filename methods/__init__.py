@@ -11,7 +11,7 @@ from typing import Any
 
 from fsdil_bench import MethodInfo, hookimpl
 
-from .imagenet_templates import IMAGENET_TEMPLATES
+from .frozen.imagenet_templates import IMAGENET_TEMPLATES
 
 CVLC = MethodInfo(
     "cvlc",
@@ -40,25 +40,25 @@ PROMPTED = [
     MethodInfo(
         "l2p",
         "a pool of prompts, of which every image picks some",
-        "fsdil_methods.l2p:L2P",
+        "fsdil_methods.prompts.l2p:L2P",
         paper="Wang et al., 2022 (CVPR)",
     ),
     MethodInfo(
         "dualprompt",
         "prefixes for all domains and for each, found by a key",
-        "fsdil_methods.dualprompt:DualPrompt",
+        "fsdil_methods.prompts.dualprompt:DualPrompt",
         paper="Wang et al., 2022 (ECCV)",
     ),
     MethodInfo(
         "coda-prompt",
         "prefixes as weighted sums of components, more of them for every domain",
-        "fsdil_methods.coda_prompt:CODAPrompt",
+        "fsdil_methods.prompts.coda_prompt:CODAPrompt",
         paper="Smith et al., 2023",
     ),
     MethodInfo(
         "inflora",
         "low-rank updates in directions that earlier domains have left free",
-        "fsdil_methods.inflora:InfLoRA",
+        "fsdil_methods.towers.inflora:InfLoRA",
         paper="Liang and Li, 2024",
     ),
 ]
@@ -90,7 +90,7 @@ BASELINES = [
     MethodInfo(
         "zero-shot-80",
         "CLIP's text classifier with the 80 templates of its ImageNet evaluation",
-        "fsdil_methods.zero_shot:ZeroShot",
+        "fsdil_methods.frozen.zero_shot:ZeroShot",
         paper="Radford et al., 2021",
         needs_text=True,
         overrides={"templates": IMAGENET_TEMPLATES},
@@ -98,7 +98,7 @@ BASELINES = [
     MethodInfo(
         "tip-adapter",
         "CLIP's text classifier and a cache of training features",
-        "fsdil_methods.tip_adapter:TipAdapter",
+        "fsdil_methods.frozen.tip_adapter:TipAdapter",
         paper="Zhang et al., 2022",
         needs_text=True,
         keeps_features=True,
@@ -106,7 +106,7 @@ BASELINES = [
     MethodInfo(
         "tip-adapter-f",
         "CLIP's text classifier and a cache of features, fine-tuned in their domain",
-        "fsdil_methods.tip_adapter:TipAdapter",
+        "fsdil_methods.frozen.tip_adapter:TipAdapter",
         paper="Zhang et al., 2022",
         needs_text=True,
         keeps_features=True,
@@ -115,14 +115,14 @@ BASELINES = [
     MethodInfo(
         "coop",
         "learned context before the class names, trained on one domain after another",
-        "fsdil_methods.coop:CoOp",
+        "fsdil_methods.prompts.coop:CoOp",
         paper="Zhou et al., 2022",
         needs_text=True,
     ),
     MethodInfo(
         "coop-domains",
         "learned context before the class names for every domain, and a router",
-        "fsdil_methods.coop:CoOpDomains",
+        "fsdil_methods.prompts.coop:CoOpDomains",
         paper="Zhou et al., 2022",
         needs_text=True,
         keeps_features=True,
@@ -130,7 +130,7 @@ BASELINES = [
     MethodInfo(
         "s-prompts",
         "image and text prompts for every domain, and a router",
-        "fsdil_methods.s_prompts:SPrompts",
+        "fsdil_methods.prompts.s_prompts:SPrompts",
         paper="Wang et al., 2022",
         needs_text=True,
         keeps_features=True,
@@ -138,7 +138,7 @@ BASELINES = [
     MethodInfo(
         "cp-prompt",
         "S-Prompts with a common prompt that is handed on and prefixes in the blocks",
-        "fsdil_methods.cp_prompt:CPPrompt",
+        "fsdil_methods.prompts.cp_prompt:CPPrompt",
         paper="Feng et al., 2024",
         needs_text=True,
         keeps_features=True,
@@ -146,28 +146,28 @@ BASELINES = [
     MethodInfo(
         "lwf",
         "learning without forgetting: the previous model teaches on the new images",
-        "fsdil_methods.lwf:LwF",
+        "fsdil_methods.towers.lwf:LwF",
         paper="Li and Hoiem, 2016",
         needs_text=True,
     ),
     MethodInfo(
         "ewc",
         "elastic weight consolidation with the Fisher information of single images",
-        "fsdil_methods.ewc:EWC",
+        "fsdil_methods.towers.ewc:EWC",
         paper="Kirkpatrick et al., 2017",
         needs_text=True,
     ),
     MethodInfo(
         "wise-ft",
         "fine-tuned weights averaged with CLIP's own",
-        "fsdil_methods.wise_ft:WiseFT",
+        "fsdil_methods.towers.wise_ft:WiseFT",
         paper="Wortsman et al., 2022",
         needs_text=True,
     ),
     MethodInfo(
         "wise-ft-streaming",
         "weights averaged, after every domain, with those before it",
-        "fsdil_methods.wise_ft:WiseFT",
+        "fsdil_methods.towers.wise_ft:WiseFT",
         paper="Wortsman et al., 2022",
         needs_text=True,
         overrides={"mode": "streaming"},
@@ -193,20 +193,20 @@ def fsdil_methods() -> list[MethodInfo]:
         MethodInfo(
             "zero-shot",
             "CLIP's text classifier, no training",
-            "fsdil_methods.zero_shot:ZeroShot",
+            "fsdil_methods.frozen.zero_shot:ZeroShot",
             paper="Radford et al., 2021",
             needs_text=True,
         ),
         MethodInfo(
             "ncm",
             "nearest class mean of frozen features",
-            "fsdil_methods.ncm:NearestClassMean",
+            "fsdil_methods.frozen.ncm:NearestClassMean",
             paper="Mensink et al., 2013",
         ),
         MethodInfo(
             "ncm-text",
             "nearest class mean, each mean mixed half and half with its class name",
-            "fsdil_methods.ncm:NearestClassMean",
+            "fsdil_methods.frozen.ncm:NearestClassMean",
             paper="Mensink et al., 2013",
             needs_text=True,
             overrides={"text_mix": 0.5},
@@ -214,38 +214,38 @@ def fsdil_methods() -> list[MethodInfo]:
         MethodInfo(
             "slda",
             "streaming linear discriminant analysis of frozen features",
-            "fsdil_methods.slda:StreamingLDA",
+            "fsdil_methods.frozen.slda:StreamingLDA",
             paper="Hayes and Kanan, 2020",
         ),
         MethodInfo(
             "ranpac",
             "ridge regression on a random projection of frozen features",
-            "fsdil_methods.ranpac:RanPAC",
+            "fsdil_methods.frozen.ranpac:RanPAC",
             paper="McDonnell et al., 2023",
         ),
         MethodInfo(
             "linear-probe",
             "logistic regression on frozen features, then a few steps per domain",
-            "fsdil_methods.linear_probe:LinearProbe",
+            "fsdil_methods.frozen.linear_probe:LinearProbe",
             paper="Radford et al., 2021",
         ),
         MethodInfo(
             "finetune",
             "the image tower fine-tuned on one domain after another: the forgetting floor",
-            "fsdil_methods.finetune:FineTune",
+            "fsdil_methods.towers.finetune:FineTune",
             needs_text=True,
         ),
         MethodInfo(
             "base-only",
             "the image tower fine-tuned on the base domain alone",
-            "fsdil_methods.finetune:FineTune",
+            "fsdil_methods.towers.finetune:FineTune",
             needs_text=True,
             overrides={"domains": "base"},
         ),
         MethodInfo(
             "joint",
             "the image tower fine-tuned anew on all domains seen so far: the few-shot ceiling",
-            "fsdil_methods.joint:Joint",
+            "fsdil_methods.towers.joint:Joint",
             needs_text=True,
             exemplar_free=False,
         ),

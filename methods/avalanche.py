@@ -1,7 +1,7 @@
 """Strategies of Avalanche (Lomonaco et al., 2021; extra `avalanche`) as methods.
 
 The implementations are Avalanche's own; model and training are said in
-`fsdil_bench.avalanche_methods`. Penalties with the weights theta, those after the previous domain
+`fsdil_bench.avalanche.methods`. Penalties with the weights theta, those after the previous domain
 theta', logits l and l':
 
     naive    none

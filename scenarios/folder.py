@@ -37,7 +37,7 @@ from fsdil_bench import (
 )
 
 from .names import read_names, read_synonyms
-from .published import DROPPING
+from .published.descriptors import DROPPING
 
 _LOOKED_THROUGH = 20_000  # images that are all read for copies without being asked
 

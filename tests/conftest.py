@@ -34,7 +34,7 @@ def drawn_cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toy_registry():
-    from fsdil_bench.plugins import load_registry
+    from fsdil_bench.plugins.registry import load_registry
 
     return load_registry([TOY])
 

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from fsdil_bench import cli
-from fsdil_bench.config import parse_assignments, resolve
-from fsdil_bench.job import load_method_class
-from fsdil_bench.plugins import Registry, load_registry
-from fsdil_bench.runner import run
-from fsdil_bench.scenario import ScenarioId
+from fsdil_bench.data.scenario import ScenarioId
+from fsdil_bench.plugins.options import parse_assignments, resolve
+from fsdil_bench.plugins.registry import Registry, load_registry
+from fsdil_bench.runs.job import load_method_class
+from fsdil_bench.runs.runner import run
 
 ROOT = Path(__file__).parent.parent
 TOY = ROOT / "tests" / "toy_plugin.py"

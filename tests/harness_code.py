@@ -3,7 +3,7 @@
     python tests/harness_code.py                  after PROTOCOL was raised
     python tests/harness_code.py --same-results   after a change that leaves every result as it was
 
-writes `harness_code.json`, which `bench/test_harness_code.py` compares with the code.
+writes `harness_code.json`, which `test_harness_code.py` compares with the code.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import json
 import sys
 from pathlib import Path
 
-from fsdil_bench.spec import PROTOCOL, _essence
+from fsdil_bench.plugins.code_hash import essence
+from fsdil_bench.records.identity import PROTOCOL
 
 HARNESS = Path(__file__).parent.parent / "fsdil_bench"
 KNOWN = Path(__file__).with_suffix(".json")
 
 #: What can change a prediction or a score and is in no other part of a run's id.
 DECIDES = (
-    "adapters", "avalanche_memory.py", "avalanche_methods.py", "backbone.py", "content.py",
-    "device.py", "image_files.py", "metrics.py", "pictures.py", "protocol.py", "routed.py",
-    "scenario.py", "seeds.py", "shots.py", "streams.py", "transforms.py", "validation.py",
-    "views.py",
+    "adapters", "avalanche/memory.py", "avalanche/methods.py", "models/backbone.py",
+    "data/content.py", "models/device.py", "data/image_files.py", "records/metrics.py",
+    "runs/pictures.py", "runs/loop.py", "runs/routed.py",
+    "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py", "data/transforms.py",
+    "data/validation.py", "runs/views.py",
 )  # fmt: skip
 
 
@@ -33,7 +35,7 @@ def hashes() -> dict[str, str]:
     for name in DECIDES:
         place = HARNESS / name
         for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            text = _essence(file.read_text(encoding="utf-8"))
+            text = essence(file.read_text(encoding="utf-8"))
             found[file.relative_to(HARNESS).as_posix()] = hashlib.sha256(text.encode()).hexdigest()
     return found
 
@@ -54,7 +56,7 @@ def main() -> None:
     """Write what is known anew; an unraised PROTOCOL needs the word that results are the same."""
     known = json.loads(KNOWN.read_text(encoding="utf-8")) if KNOWN.exists() else {"protocol": 0}
     if known["protocol"] == PROTOCOL and "--same-results" not in sys.argv:
-        sys.exit(f"{complaint() or 'nothing changed'}\nRaise it in fsdil_bench/spec.py, or say "
+        sys.exit(f"{complaint() or 'nothing changed'}\nRaise it in records/identity.py, or say "
                  "--same-results if no prediction can change.")  # fmt: skip
     text = json.dumps({"protocol": PROTOCOL, "code": hashes()}, indent=1)
     KNOWN.write_text(text + "\n", encoding="utf-8")

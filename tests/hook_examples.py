@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 
-from fsdil_bench import hookspecs
+from fsdil_bench.plugins import hookspecs
 
 HOOKS = {
     name: spec for name, spec in vars(hookspecs).items() if hasattr(spec, f"{hookspecs.GROUP}_spec")

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from fsdil_bench.sweeps.launcher import Resources, Task
+from fsdil_bench.sweeps.launchers.launcher import Resources, Task
 
 QUICK = Path(__file__).parent / "quick_worker.py"
 

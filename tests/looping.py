@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fsdil_bench.method import Method
-from fsdil_bench.protocol import Loop, Outcome
+from fsdil_bench.plugins.method import Method
+from fsdil_bench.runs.loop import Loop, Outcome
 
 
 def run_loop(name: str, method: Method, *parts: Any, **options: Any) -> Outcome:

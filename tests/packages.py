@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdil_bench import plugins
-from fsdil_bench.plugins import Registry, load_registry
+from fsdil_bench.plugins import registry as plugins
+from fsdil_bench.plugins.registry import Registry, load_registry
 
 TOY = Path(__file__).parent / "toy_plugin.py"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from fsdil_bench import Backbone, BackboneInfo, ImageSpec, ScenarioInfo, hookimpl
-from fsdil_bench.streams import SEALED
+from fsdil_bench.data.streams import SEALED
 
 if SEALED in os.environ:
     from fsdil_bench.checks.pretended_device import pretended_device

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from fsdil_bench.sweeps.launcher import Task
+from fsdil_bench.sweeps.launchers.launcher import Task
 
 
 def main() -> None:

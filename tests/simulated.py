@@ -19,9 +19,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fsdil_bench.metrics import scores
-from fsdil_bench.record import PREDICTIONS_FILE, Record
-from fsdil_bench.statistics import compare, interval
+from fsdil_bench.analysis.statistics import compare, interval
+from fsdil_bench.records.metrics import scores
+from fsdil_bench.records.record import PREDICTIONS_FILE, Record
 
 COUNTS = (120, 80, 100)
 LEVELS = (1.0, 0.5, 0.2)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fsdil_bench.store import ArrayStore
+from fsdil_bench.cache.array_store import ArrayStore
 
 
 def value(key: str) -> np.ndarray:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fsdil_bench import Record
-from fsdil_bench.sweeps.launcher import ELSEWHERE, Resources
+from fsdil_bench.sweeps.launchers.launcher import ELSEWHERE, Resources
 from fsdil_bench.sweeps.plan import Cell
 
 

@@ -20,7 +20,7 @@ import published_trees as trees
 import pytest
 from packages import as_if_installed
 
-from fsdil_bench.plugins import load_registry
+from fsdil_bench.plugins.registry import load_registry
 
 ROOT = docs.ROOT
 FIRST_METHOD = "docs/first-method.md"
@@ -42,7 +42,7 @@ WEIGHTS = "needs ViT-B/16's weights"
 TRAINS = "trains for minutes"
 DOWNLOADS = "downloads gigabytes"
 INSTALLS = "installs a package"
-CLUSTER = "needs a cluster; tests/bench runs these launchers on small ones"
+CLUSTER = "needs a cluster; tests/sweeps runs these launchers on small ones"
 SLOW = "run by the slow tests of tests/test_examples.py"
 
 INSTEAD = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fsdil_bench
-from fsdil_bench.plugins import load_registry
+from fsdil_bench.plugins.registry import load_registry
 
 FROZEN = ["zero-shot", "ncm", "ncm-text", "slda", "ranpac", "linear-probe"]
 

@@ -12,7 +12,7 @@ import pytest
 from hook_examples import HOOKS, example_of
 
 import fsdil_bench
-from fsdil_bench import hookspecs
+from fsdil_bench.plugins import hookspecs
 
 TESTS = Path(__file__).parent
 

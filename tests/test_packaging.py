@@ -36,10 +36,10 @@ def test_wheel_holds_every_module_and_data_file(wheel):
     for data in ("py.typed", "record.schema.json", "paper/results.csv"):
         assert f"fsdil_bench/{data}" in names
     for asset in ("page.html", "page.css", "main.js"):
-        assert f"fsdil_bench/leaderboards/assets/{asset}" in names
+        assert f"fsdil_bench/report/leaderboards/assets/{asset}" in names
     for kind in ("method", "scenario"):
         for file in ("README.md", "pyproject.toml"):
-            assert f"fsdil_bench/scaffold/templates/{kind}_package/{file}" in names
+            assert f"fsdil_bench/plugins/scaffold/templates/{kind}_package/{file}" in names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "methods/"))]
     weights = zipfile.ZipFile(wheel).getinfo("fsdil_scenarios/tiny_clip/weights.safetensors")
     assert weights.file_size <= 25 * 2**20

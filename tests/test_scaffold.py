@@ -12,7 +12,7 @@ import pytest
 from packages import TOY, as_if_installed
 
 import fsdil_bench
-from fsdil_bench.plugins import load_registry
+from fsdil_bench.plugins.registry import load_registry
 
 ROOT = Path(__file__).parent.parent
 CHECKS = ["--isolated", "--line-length", "100", "--target-version", "py311"]

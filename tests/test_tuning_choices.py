@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fsdil_bench.config import as_dict, resolve
-from fsdil_bench.job import load_method_class
-from fsdil_bench.plugins import load_registry
-from fsdil_bench.tuning import FACTORS, Choice, load_choices
+from fsdil_bench.plugins.options import as_dict, resolve
+from fsdil_bench.plugins.registry import load_registry
+from fsdil_bench.runs.job import load_method_class
+from fsdil_bench.runs.tuning import FACTORS, Choice, load_choices
 
 CHOICES = load_choices(Path(__file__).parent.parent / "leaderboards" / "tuning" / "drawn.json")
 #: Methods that train by gradient descent at a rate, with those whose choice they share.

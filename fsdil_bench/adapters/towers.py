@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import RequestError
+from fsdil_bench.errors import RequestError
+
 from .block import Block, BlockAdapter, TowerTokens, batched, run_blocks
 from .text_tree import TextTree
 

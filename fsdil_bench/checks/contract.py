@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from ..method import RouterMethod
+from fsdil_bench.plugins.method import RouterMethod
+
 from .finding import CheckError
 from .slice import Cut, Slice, as_array
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from ..cost import state_bytes
+from fsdil_bench.runs.cost import state_bytes
+
 from .finding import CheckError
 from .reach import reachable
 from .resemblance import Gallery

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..method import Method
-from ..views import Batch, TrainBatch
+from fsdil_bench.plugins.method import Method
+from fsdil_bench.runs.views import Batch, TrainBatch
+
 from .surroundings import own_classes, own_modules
 
 _PLAIN = (str, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Generator)

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from ..method import Method, State
+from fsdil_bench.plugins.method import Method, State
+
 from .finding import CheckError
 from .slice import Slice, Stage, as_array, mixture
 

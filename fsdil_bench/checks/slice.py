@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..errors import FsdilError
-from ..job import Job, describe_backbone, prepare
-from ..method import Context, Method, RouterMethod, State
-from ..plugins import Registry
-from ..progress import Progress
-from ..scenario import Samples, Stream
-from ..seeds import numpy_generator, seed_everything
-from ..views import Batch
+from fsdil_bench.data.scenario import Samples, Stream
+from fsdil_bench.errors import FsdilError
+from fsdil_bench.plugins.method import Context, Method, RouterMethod, State
+from fsdil_bench.plugins.registry import Registry
+from fsdil_bench.progress import Progress
+from fsdil_bench.runs.job import Job, describe_backbone, prepare
+from fsdil_bench.runs.views import Batch
+from fsdil_bench.seeds import numpy_generator, seed_everything
+
 from .finding import CheckError
 from .surroundings import Surroundings, own_modules, seeding
 from .watching import Sightings, WatchedDomain

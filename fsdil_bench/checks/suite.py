@@ -7,9 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import unknown
-from ..plugins import Registry, load_registry
-from ..progress import Progress
+from fsdil_bench.errors import unknown
+from fsdil_bench.plugins.registry import Registry, load_registry
+from fsdil_bench.progress import Progress
+
 from . import apart, contract, device, learning, memory, repeatable
 from .finding import CheckError, Finding
 from .slice import SCENARIO, Slice, open_slice

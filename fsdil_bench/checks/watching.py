@@ -1,7 +1,7 @@
 """What a method was shown while it learned: a training view that writes down what it serves.
 
 The sightings hold copies of what was served, to look for it later, and weak references to the very
-tensors, to see which of them outlive their domain. (`fsdil_bench.ledger` counts, in every run.)
+tensors, to see which of them outlive their domain. (`runs.ledger` counts, in every run.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ..views import TrainBatch, TrainDomain
+from fsdil_bench.runs.views import TrainBatch, TrainDomain
 
 _MOST_COPIES = 1000  # views kept for the search: the first ones of a domain say enough
 

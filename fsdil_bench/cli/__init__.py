@@ -9,9 +9,10 @@ import sys
 
 import click
 
-from .. import __version__
-from ..errors import FsdilError
-from ..processors import respect_limits
+from fsdil_bench import __version__
+from fsdil_bench.errors import FsdilError
+from fsdil_bench.system.processors import respect_limits
+
 from .cache import cache
 from .check import check
 from .compare import compare, rank

@@ -6,10 +6,11 @@ import json
 
 import click
 
-from ..cache_files import KINDS, CacheFile, cache_files
-from ..cache_files import clear as clear_files
-from ..eviction import array_files, cache_limit
-from ..store import cache_folder
+from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.eviction import array_files, cache_limit
+from fsdil_bench.cache.inventory import KINDS, CacheFile, cache_files
+from fsdil_bench.cache.inventory import clear as clear_files
+
 from .common import console, debug_option
 
 
@@ -45,7 +46,7 @@ def info(as_json: bool) -> None:
         return
     from rich.filesize import decimal
 
-    from ..tables import table
+    from fsdil_bench.report.terminal import table
 
     if files:
         rows = [

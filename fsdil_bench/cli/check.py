@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import RequestError
-from .common import console, debug_option, open_registry, plugin_option, run_progress
+from fsdil_bench.errors import RequestError
+
+from .common import (
+    console,
+    debug_option,
+    open_registry,
+    plugin_option,
+    run_progress,
+)
 
 if TYPE_CHECKING:
-    from ..checks import Finding
+    from fsdil_bench.checks import Finding
 
 
 @click.command(
@@ -50,8 +57,8 @@ def check(
     plugins: Sequence[str],
 ) -> None:
     """Check that a method keeps to contract, seeds and protocol, on a small slice of data."""
-    from ..checks import check_method
-    from ..config import parse_assignments
+    from fsdil_bench.checks import check_method
+    from fsdil_bench.plugins.options import parse_assignments
 
     if listed:
         _list(as_json)
@@ -83,7 +90,7 @@ def check(
 def _print(method: str, findings: Sequence[Finding]) -> None:
     from rich.text import Text
 
-    from ..tables import table
+    from fsdil_bench.report.terminal import table
 
     marks = {True: Text("passed", "green"), False: Text("FAILED", "bold red")}
     rows = [
@@ -100,8 +107,8 @@ def _mend(finding: Finding) -> str:
 
 
 def _list(as_json: bool) -> None:
-    from ..checks import CHECKS
-    from ..tables import table
+    from fsdil_bench.checks import CHECKS
+    from fsdil_bench.report.terminal import table
 
     rows = [[name, (check.__doc__ or "").partition("\n")[0]] for name, check in CHECKS.items()]
     if as_json:

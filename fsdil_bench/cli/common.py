@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..plugins import Registry, load_registry
+from fsdil_bench.plugins.registry import Registry, load_registry
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..progress import Progress
-    from ..record import Record
+    from fsdil_bench.progress import Progress
+    from fsdil_bench.records.record import Record
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,7 +50,7 @@ def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_records(runs: Sequence[str | Path], strict: bool) -> list[Record]:
     """All complete runs below folders, with a warning line for each that is left out."""
-    from ..record import find_records
+    from fsdil_bench.records.record import find_records
 
     return find_records(*runs, strict=strict, tell=_warn)
 
@@ -72,7 +72,7 @@ def run_progress(quiet: bool) -> Progress:
     """How far a long command is: bars in a terminal, lines elsewhere, nothing if `quiet`."""
     from rich.console import Console
 
-    from ..progress import PlainProgress, Progress, RichProgress
+    from fsdil_bench.progress import PlainProgress, Progress, RichProgress
 
     if quiet:
         return Progress()

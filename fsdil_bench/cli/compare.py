@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import RequestError, unknown
-from ..metrics import METRICS
+from fsdil_bench.errors import RequestError, unknown
+from fsdil_bench.records.metrics import METRICS
+
 from .common import console, debug_option, read_records, strict_option
 
 if TYPE_CHECKING:
-    from ..record import Record
+    from fsdil_bench.records.record import Record
 
 metric_option = click.option(
     "--metric", type=click.Choice(METRICS), default="AA*", show_default=True,
@@ -58,7 +59,7 @@ def compare(
     Prints A minus B with a confidence interval over test images and seeds, where the difference
     comes from, and what it costs.
     """
-    from ..compare import full_comparison
+    from fsdil_bench.analysis.comparison import full_comparison
 
     if not runs and Path("runs").is_dir():
         runs = [Path("runs")]
@@ -72,7 +73,7 @@ def compare(
 
         console().print(comparison(found))
     if plot:
-        from ..plots.comparison import plot_comparison
+        from fsdil_bench.report.plots.comparison import plot_comparison
 
         click.echo(plot_comparison(found, ours, theirs, plot), err=as_json)
 
@@ -89,8 +90,9 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, st
 
     A board is a scenario with its shots and backbone. Only methods that every board has are ranked.
     """
-    from ..compare import boards_of
-    from ..statistics import average_ranks
+    from fsdil_bench.analysis.comparison import boards_of
+    from fsdil_bench.analysis.statistics import average_ranks
+
     from .compare_tables import ranking
 
     found = average_ranks(boards_of(read_records(runs, strict)), metric)
@@ -99,7 +101,7 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, st
     else:
         console().print(ranking(found, metric))
     if plot:
-        from ..plots.comparison import plot_ranks
+        from fsdil_bench.report.plots.comparison import plot_ranks
 
         click.echo(plot_ranks(found, plot, metric), err=as_json)
 

@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..compare import Decided, Difference, FullComparison
-from ..statistics import Comparison, Ranking
-from ..tables import table
+from fsdil_bench.analysis.comparison import Decided, Difference, FullComparison
+from fsdil_bench.analysis.statistics import Comparison, Ranking
+from fsdil_bench.report.terminal import table
 
 
 def comparison(found: FullComparison) -> RenderableType:

@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..data_folders import DataSet, data_root, data_set, get_command, named_data_set
-from ..errors import FsdilError, PluginError
-from ..plugins import Registry
+from fsdil_bench.data.published.locations import (
+    DataSet,
+    data_root,
+    data_set,
+    get_command,
+    named_data_set,
+)
+from fsdil_bench.errors import FsdilError, PluginError
+from fsdil_bench.plugins.registry import Registry
+
 from .common import console, debug_option, open_registry, plugin_option
 
 if TYPE_CHECKING:
-    from ..data_sets import Inventory
-    from ..progress import Progress
+    from fsdil_bench.data.published.install import Inventory
+    from fsdil_bench.progress import Progress
 
 
 class StoppedError(FsdilError):
@@ -70,7 +77,7 @@ def list_data(as_json: bool, plugins: Sequence[str]) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=1))
         return
-    from ..tables import table
+    from fsdil_bench.report.terminal import table
 
     columns = ["data set", "size", "licence", "how", "folder", "here"]
     console().print(table(columns, [[row[name] for name in columns] for row in rows]))
@@ -134,7 +141,7 @@ def verify_data(name: str, folder: Path | None, quick: bool, plugins: Sequence[s
     Every problem is listed; the exit code is 1 where there are any. Notes are no problems: they
     tell of lists that are not as published, and of images both for training and for testing.
     """
-    from ..data_sets import look_for_copies, verify
+    from fsdil_bench.data.published.install import look_for_copies, verify
 
     registry = open_registry(plugins)
     found = named_data_set(registry, name, folder)
@@ -175,7 +182,7 @@ def _all_data_sets(registry: Registry) -> Iterator[DataSet]:
 
 def _obtain(found: DataSet, progress: Progress, *, fresh: bool) -> Inventory:
     """Download what can be downloaded, unless the data set is complete already."""
-    from ..data_sets import get, settle, verify
+    from fsdil_bench.data.published.install import get, settle, verify
 
     inventory = verify(found)
     if not inventory.problems and not fresh:
@@ -206,7 +213,7 @@ def _show_plan(found: DataSet, *, fresh: bool) -> None:
     """What `get` would do; like it, this takes a complete data set as it is."""
     from rich.filesize import decimal
 
-    from ..data_sets import verify
+    from fsdil_bench.data.published.install import verify
 
     if not fresh and not verify(found).problems:
         click.echo("complete already, nothing to download")
@@ -249,7 +256,8 @@ def _report(found: DataSet, inventory: Inventory, remedy: str) -> None:
 def _progress(quiet: bool) -> Progress:
     from rich.console import Console
 
-    from ..progress import Progress
+    from fsdil_bench.progress import Progress
+
     from .transfer_progress import TransferBars, TransferLines
 
     if quiet:

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import click
 
-from ..errors import RequestError
-from .common import debug_option, open_registry, plugin_option, read_records, strict_option
+from fsdil_bench.errors import RequestError
+
+from .common import (
+    debug_option,
+    open_registry,
+    plugin_option,
+    read_records,
+    strict_option,
+)
 
 
 @click.command(
@@ -39,8 +46,8 @@ def leaderboard(
     index.html: one page to sort, filter and compare in, which needs no other file. Runs that were
     begun and have no result are shown as incomplete or failed.
     """
-    from .. import leaderboards
-    from ..leaderboards.unfinished import find_unfinished
+    from fsdil_bench.analysis.unfinished import find_unfinished
+    from fsdil_bench.report import leaderboards
 
     records, unfinished = read_records(runs, strict), find_unfinished(*runs)
     if not records:

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from ..descriptors import MethodInfo
-from ..plugins import Registry
+from fsdil_bench.plugins.descriptors import MethodInfo
+from fsdil_bench.plugins.registry import Registry
+
 from .common import console, debug_option, open_registry, plugin_option
 
 _MOST_SHOWN = 12  # items of a default
@@ -68,7 +69,7 @@ def list_scenarios(name: str | None, as_json: bool, plugins: Sequence[str]) -> N
     ]
     _print_rows(rows, as_json)
     if name and infos[0].options and not as_json:
-        from ..descriptors import load_factory
+        from fsdil_bench.plugins.descriptors import load_factory
 
         _print_knobs(load_factory(infos[0].options, f"scenario '{name}'"), "--scenario-set")
 
@@ -113,7 +114,7 @@ def list_launchers(name: str | None, as_json: bool, plugins: Sequence[str]) -> N
     ]
     _print_rows(rows, as_json)
     if name and infos[0].options and not as_json:
-        from ..descriptors import load_factory
+        from fsdil_bench.plugins.descriptors import load_factory
 
         _print_knobs(load_factory(infos[0].options, f"launcher '{name}'"), "--launcher-set")
 
@@ -150,7 +151,7 @@ def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=1))
         return
-    from ..tables import table
+    from fsdil_bench.report.terminal import table
 
     # A column that says nothing about anything is not worth its width.
     columns = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
@@ -158,8 +159,8 @@ def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def _show_method(registry: Registry, name: str, as_json: bool) -> None:
-    from ..config import knobs
-    from ..descriptors import load_factory
+    from fsdil_bench.plugins.descriptors import load_factory
+    from fsdil_bench.plugins.options import knobs
 
     info = registry.method(name)
     method = load_factory(info.factory, f"method '{name}'")
@@ -177,8 +178,8 @@ def _show_method(registry: Registry, name: str, as_json: bool) -> None:
 
 
 def _print_knobs(config: type, flag: str, overrides: Any = None) -> None:
-    from ..config import knobs
-    from ..tables import table
+    from fsdil_bench.plugins.options import knobs
+    from fsdil_bench.report.terminal import table
 
     rows = [
         [k.name, k.type, _shown((overrides or {}).get(k.name, k.default)), k.help]

@@ -39,7 +39,7 @@ def new_scenario(name: str, package: bool, out: Path) -> None:
 
 
 def _write(kind: str, name: str, out: Path, package: bool, run: str) -> None:
-    from ..scaffold import write_plugin
+    from fsdil_bench.plugins.scaffold import write_plugin
 
     registry = open_registry(())
     taken = registry.methods if kind == "method" else registry.scenarios

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import RequestError, unknown
-from ..metrics import METRICS
+from fsdil_bench.errors import RequestError, unknown
+from fsdil_bench.records.metrics import METRICS
+
 from .common import (
     console,
     debug_option,
@@ -23,9 +24,9 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..paper.beside import Beside
-    from ..paper.results import Table
-    from ..record import Record
+    from fsdil_bench.analysis.paper.our_runs import Beside
+    from fsdil_bench.analysis.paper.results import Table
+    from fsdil_bench.records.record import Record
 
 
 @click.command(
@@ -66,7 +67,7 @@ def paper(
     if as_json:
         click.echo(json.dumps([asdict(cell) for table in chosen for cell in table.cells], indent=1))
         return
-    from ..paper import CITATION
+    from fsdil_bench.analysis.paper import CITATION
 
     click.echo(f"{CITATION}. Percent, mean ± standard deviation over seeds, as reported\n")
     for table in chosen:
@@ -75,7 +76,7 @@ def paper(
 
 def _choose(name: str | None, dataset: str | None, metric: str | None) -> list[Table]:
     """The tables with the cells that were asked for."""
-    from ..paper import Table, tables
+    from fsdil_bench.analysis.paper import Table, tables
 
     everything = tables()
     for kind, wanted, known in (
@@ -127,8 +128,8 @@ def _print_beside(
     markdown: bool,
     plugins: Sequence[str],
 ) -> None:
-    from ..leaderboards.rows import record_rows
-    from ..paper.beside import beside, in_paper
+    from fsdil_bench.analysis.paper.our_runs import beside, in_paper
+    from fsdil_bench.analysis.rows import record_rows
 
     cells = {cell for table in chosen for cell in table.cells}
     compared = beside(record_rows(records), open_registry(plugins))
@@ -173,7 +174,7 @@ def _plain(each: Beside) -> dict[str, Any]:
 
 def _show(columns: list[str], rows: list[list[str]], title: str, markdown: bool) -> None:
     if not markdown:
-        from ..tables import table as terminal_table
+        from fsdil_bench.report.terminal import table as terminal_table
 
         console().print(terminal_table(columns, rows, title))
         return

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import RequestError
+from fsdil_bench.errors import RequestError
+
 from .common import (
     console,
     debug_option,
@@ -21,7 +22,7 @@ from .common import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..record import Record
+    from fsdil_bench.records.record import Record
 
 
 @click.command(
@@ -70,7 +71,7 @@ def show(
     if as_json:
         click.echo(record.to_json(), nl=False)
         return
-    from .. import tables
+    from fsdil_bench.report import terminal as tables
 
     parts: list[RenderableType] = [tables.summary([record]), tables.curves(record)]
     if record.oracle_matrix:
@@ -92,9 +93,9 @@ def _draw(
     request: dict[str, Any],
 ) -> Path:
     """Draw the figure that was asked for, with no more imported than it needs."""
-    from ..plots.cost import plot_cost, plot_tradeoff
-    from ..plots.curves import plot_curves
-    from ..plots.matrix import plot_matrix
+    from fsdil_bench.report.plots.cost import plot_cost, plot_tradeoff
+    from fsdil_bench.report.plots.curves import plot_curves
+    from fsdil_bench.report.plots.matrix import plot_matrix
 
     if plot == "cost" and len(records := read_records([run], strict)) > 1:
         return plot_tradeoff(records, out or run / "cost.png")
@@ -102,14 +103,14 @@ def _draw(
     assert record.folder is not None
     file = out or record.folder / f"{plot}.png"
     if plot == "embeddings":
-        from ..plots.embeddings import plot_embeddings
+        from fsdil_bench.report.plots.embeddings import plot_embeddings
 
         return plot_embeddings(record, file, open_registry(plugins), **request)
     return {"matrix": plot_matrix, "curves": plot_curves, "cost": plot_cost}[plot](record, file)
 
 
 def _one_record(path: Path, strict: bool) -> Record:
-    from ..record import Record
+    from fsdil_bench.records.record import Record
 
     if (path / "spec.json").is_file() or (path / "record.json").is_file():
         return Record.load(path)

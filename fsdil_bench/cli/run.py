@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from .common import console, debug_option, open_registry, plugin_option, run_progress
+from .common import (
+    console,
+    debug_option,
+    open_registry,
+    plugin_option,
+    run_progress,
+)
 from .run_options import parse_seeds, run_arguments, run_options
 
 
@@ -50,7 +56,7 @@ def run(
     **options: Any,
 ) -> None:
     """Run a method on a scenario, for one seed or several."""
-    from ..runner import run as run_once
+    from fsdil_bench.runs.runner import run as run_once
 
     registry = open_registry(plugins)
     arguments = run_arguments(**options)
@@ -71,7 +77,7 @@ def run(
     if as_json:
         click.echo(json.dumps([json.loads(record.to_json()) for record in records], indent=1))
         return
-    from ..tables import summary
+    from fsdil_bench.report.terminal import summary
 
     console().print(summary(records))
     for record in records:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ..errors import RequestError
-from ..scenario import TRANSFORMS
+from fsdil_bench.data.scenario import TRANSFORMS
+from fsdil_bench.errors import RequestError
 
 _OPTIONS = [
     click.option(
@@ -82,7 +82,7 @@ def run_arguments(
     **others: Any,
 ) -> dict[str, Any]:
     """Arguments of `fsdil_bench.run`; other options go there as they are."""
-    from ..config import parse_assignments
+    from fsdil_bench.plugins.options import parse_assignments
 
     config = _read_toml(config_file) if config_file else {}
     return {

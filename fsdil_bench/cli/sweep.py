@@ -13,11 +13,11 @@ import click
 from .common import debug_option, open_registry, plugin_option
 
 if TYPE_CHECKING:
-    from ..plugins import Registry
-    from ..sweeps.estimate import Costs
-    from ..sweeps.plan import Plan
-    from ..sweeps.session import Summary
-    from ..sweeps.wishes import Selection, Sweep
+    from fsdil_bench.plugins.registry import Registry
+    from fsdil_bench.sweeps.estimate import Costs
+    from fsdil_bench.sweeps.plan import Plan
+    from fsdil_bench.sweeps.request import Selection, Sweep
+    from fsdil_bench.sweeps.session import Summary
 
 
 @click.command(
@@ -89,8 +89,8 @@ def sweep(
     """
     from dataclasses import replace
 
-    from ..config import parse_assignments
-    from ..sweeps.sweep_file import plugin_files, read_sweep
+    from fsdil_bench.plugins.options import parse_assignments
+    from fsdil_bench.sweeps.sweep_file import plugin_files, read_sweep
 
     registry = open_registry([*plugins, *(plugin_files(file) if file else ())])
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -101,8 +101,9 @@ def sweep(
     asked = replace(asked, launcher_options=options)
     _check_launcher(asked, registry)
 
-    from ..sweeps.estimate import Costs, forecast
-    from ..sweeps.plan import make_plan
+    from fsdil_bench.sweeps.estimate import Costs, forecast
+    from fsdil_bench.sweeps.plan import make_plan
+
     from .sweep_report import show_plan, show_summary
 
     plan = make_plan(asked, registry)
@@ -122,8 +123,8 @@ def sweep(
 def _selection(
     methods: str, scenarios: str, shots: str, seeds: str, settings: Sequence[str]
 ) -> Selection:
-    from ..sweeps.values import number_list
-    from ..sweeps.wishes import Selection
+    from fsdil_bench.sweeps.request import Selection
+    from fsdil_bench.sweeps.values import number_list
 
     return Selection(
         tuple(name.strip() for name in methods.split(",") if name.strip()),
@@ -135,7 +136,7 @@ def _selection(
 
 
 def _check_launcher(sweep: Sweep, registry: Registry) -> None:
-    from ..sweeps.session import launcher_options
+    from fsdil_bench.sweeps.session import launcher_options
 
     launcher_options(registry.launcher(sweep.settings.launcher), sweep.launcher_options)
 
@@ -149,8 +150,9 @@ def _run(
 ) -> Summary:
     from rich.console import Console
 
-    from ..sweeps.session import run_sweep
-    from ..sweeps.watching import Lines, Live, Silent
+    from fsdil_bench.sweeps.display import Lines, Live, Silent
+    from fsdil_bench.sweeps.session import run_sweep
+
     from .sweep_report import notes
 
     def say(text: str) -> None:

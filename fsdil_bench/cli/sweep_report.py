@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import click
 
-from ..sweeps.estimate import Forecast, say_seconds
-from ..sweeps.plan import Plan
-from ..sweeps.scheduler import counts
-from ..sweeps.session import Summary
-from ..sweeps.states import RunState, state_of
-from ..tables import table
+from fsdil_bench.report.terminal import table
+from fsdil_bench.sweeps.estimate import Forecast, say_seconds
+from fsdil_bench.sweeps.plan import Plan
+from fsdil_bench.sweeps.scheduler import counts
+from fsdil_bench.sweeps.session import Summary
+from fsdil_bench.sweeps.states import RunState, state_of
+
 from .common import console
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 
-from ..progress import PlainProgress, RichProgress, Stretch
+from fsdil_bench.progress import PlainProgress, RichProgress, Stretch
 
 if TYPE_CHECKING:
     from rich.console import Console

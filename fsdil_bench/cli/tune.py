@@ -9,8 +9,15 @@ from typing import Any
 
 import click
 
-from ..errors import RequestError
-from .common import console, debug_option, open_registry, plugin_option, run_progress
+from fsdil_bench.errors import RequestError
+
+from .common import (
+    console,
+    debug_option,
+    open_registry,
+    plugin_option,
+    run_progress,
+)
 from .run_options import parse_seeds, run_arguments, run_options
 
 
@@ -53,8 +60,8 @@ def tune(
     **options: Any,
 ) -> None:
     """Choose an option of methods, without test images or later domains."""
-    from ..tuning import Choice, keep_choices, load_choices
-    from ..tuning import tune as tune_one
+    from fsdil_bench.runs.tuning import Choice, keep_choices, load_choices
+    from fsdil_bench.runs.tuning import tune as tune_one
 
     registry = open_registry(plugins)
     arguments = run_arguments(**options)
@@ -81,7 +88,7 @@ def tune(
     if as_json:
         click.echo(json.dumps([choice.to_dict() for choice in choices], indent=1))
         return
-    from ..tables import table
+    from fsdil_bench.report.terminal import table
 
     for choice in choices:
         rows = [

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import RecordError, RequestError
+from fsdil_bench.errors import RecordError, RequestError
+
 from .common import debug_option, open_registry, plugin_option, run_progress
 
 if TYPE_CHECKING:
-    from ..record import Record
-    from ..record_checks import Checked
-    from ..verification import Verified
+    from fsdil_bench.records.checks import Checked
+    from fsdil_bench.records.record import Record
+    from fsdil_bench.runs.rerun import Verified
 
 INVALID, DIFFERS, NOT_RUN = 3, 4, 5
 
@@ -108,7 +109,7 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
     """Check records and pack them for a pull request."""
     from rich.filesize import decimal
 
-    from ..submission import GUIDE, pack
+    from fsdil_bench.records.submission import GUIDE, pack
 
     with tempfile.TemporaryDirectory(prefix="fsdil-submit-") as scratch:
         checked, others = _check(runs, Path(scratch))
@@ -138,9 +139,9 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
 
 def _check(runs: Sequence[Path], scratch: Path) -> tuple[list[Checked], list[str]]:
     """All records below `runs` checked, and what is wrong with the submissions they came in."""
-    from ..record import RECORD_FILE
-    from ..record_checks import check_folder, find_folders
-    from ..submission import manifest_problems, open_archive
+    from fsdil_bench.records.checks import check_folder, find_folders
+    from fsdil_bench.records.record import RECORD_FILE
+    from fsdil_bench.records.submission import manifest_problems, open_archive
 
     folders: list[Path] = []
     problems: list[str] = []
@@ -164,7 +165,7 @@ def _choose(
     records: list[Record], sample: int | None, per_row: bool, seed: int | None
 ) -> tuple[list[Record], int | None]:
     """The records to run again, and the seed they were drawn with if they were."""
-    from ..verification import row_of
+    from fsdil_bench.runs.rerun import row_of
 
     if sample is None and not per_row:
         return records, None
@@ -189,7 +190,7 @@ def _run_again(
     silent: bool,
     options: dict[str, Any],
 ) -> list[tuple[Record, Verified]]:
-    from ..verification import verify
+    from fsdil_bench.runs.rerun import verify
 
     registry = open_registry(plugins)
     progress = run_progress(quiet)
@@ -218,7 +219,7 @@ def _tell_checks(checked: Sequence[Checked], others: Sequence[str]) -> None:
 
 
 def _tell_outcome(record: Record, verified: Verified) -> None:
-    from ..verification import Outcome
+    from fsdil_bench.runs.rerun import Outcome
 
     colours = {Outcome.IDENTICAL: "green", Outcome.CLOSE: "yellow"}
     click.secho(f"{verified.outcome}: ", fg=colours.get(verified.outcome, "red"), nl=False)
@@ -260,7 +261,7 @@ def _findings(
 
 
 def _exit_code(invalid: bool, outcomes: Sequence[Verified]) -> int:
-    from ..verification import Outcome
+    from fsdil_bench.runs.rerun import Outcome
 
     found = {verified.outcome for verified in outcomes}
     if invalid:

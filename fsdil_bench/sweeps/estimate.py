@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import RecordError
-from ..record import RECORD_FILE, Record
-from ..scenario import ScenarioId
+from fsdil_bench.data.scenario import ScenarioId
+from fsdil_bench.errors import RecordError
+from fsdil_bench.records.record import RECORD_FILE, Record
+
 from .plan import Cell, Plan
 from .states import RunState, state_of
 

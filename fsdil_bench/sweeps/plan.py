@@ -13,17 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..bases import base_folder
-from ..config import resolve
-from ..descriptors import ScenarioInfo
-from ..errors import FsdilError
-from ..job import Job, Loads, describe_backbone, identify, load_method_class
-from ..plugins import Registry
-from ..scenario import ScenarioId, ScenarioRequest
-from ..spec import code_version
-from ..streams import build_stream, load_stream
-from .launcher import Resources
-from .wishes import Sweep, Wish
+from fsdil_bench.data.scenario import ScenarioId, ScenarioRequest
+from fsdil_bench.data.streams import build_stream, load_stream
+from fsdil_bench.errors import FsdilError
+from fsdil_bench.plugins.code_hash import code_version
+from fsdil_bench.plugins.descriptors import ScenarioInfo
+from fsdil_bench.plugins.options import resolve
+from fsdil_bench.plugins.registry import Registry
+from fsdil_bench.runs.base_reuse import base_folder
+from fsdil_bench.runs.job import Job, Loads, describe_backbone, identify, load_method_class
+
+from .launchers.launcher import Resources
+from .request import Sweep, Wish
 
 #: Options that are not part of what is identified.
 _HOW = ("keep_checkpoints", "sealed", "reuse_base", "workers", "batch_size", "deterministic")
@@ -126,7 +127,7 @@ def _usual_on_a_gpu() -> str:
     """What this machine's GPU takes by default; where it has none, what a recent one takes."""
     import torch
 
-    from ..device import choose
+    from fsdil_bench.models.device import choose
 
     return choose("cuda", "auto")[1] if torch.cuda.is_available() else "bf16"
 

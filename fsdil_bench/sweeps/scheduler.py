@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ..bases import is_kept
-from ..folder import RunFolder, write_atomically
-from .launcher import ELSEWHERE, Event, Launcher, Task
+from fsdil_bench.runs.base_reuse import is_kept
+from fsdil_bench.runs.run_folder import RunFolder
+from fsdil_bench.system.atomic_files import write_atomically
+
+from .launchers.launcher import ELSEWHERE, Event, Launcher, Task
 from .plan import Cell
 from .states import RunState, forget_failure, state_of, write_failure
 

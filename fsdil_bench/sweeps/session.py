@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..config import NoConfig, resolve
-from ..descriptors import LauncherInfo, load_factory
-from ..errors import PluginError, RequestError
-from ..folder import write_atomically
-from ..plugins import Registry
-from .launcher import INTERRUPTED, Launcher, LauncherSetup
+from fsdil_bench.errors import PluginError, RequestError
+from fsdil_bench.plugins.descriptors import LauncherInfo, load_factory
+from fsdil_bench.plugins.options import NoConfig, resolve
+from fsdil_bench.plugins.registry import Registry
+from fsdil_bench.system.atomic_files import write_atomically
+
+from .launchers.launcher import INTERRUPTED, Launcher, LauncherSetup
 from .plan import Plan
+from .request import Sweep, threads_per_run
 from .scheduler import Scheduler, Status, Watcher, counts
-from .wishes import Sweep, threads_per_run
 
 
 @dataclass(frozen=True)

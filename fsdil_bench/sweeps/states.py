@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import RecordError
-from ..folder import RunFolder, write_atomically
-from ..record import RECORD_FILE, Record
+from fsdil_bench.errors import RecordError
+from fsdil_bench.records.record import RECORD_FILE, Record
+from fsdil_bench.runs.run_folder import RunFolder
+from fsdil_bench.system.atomic_files import write_atomically
 
 FAILURE_FILE = "failure.json"
 _TAIL = 40  # lines of the log that a failure keeps

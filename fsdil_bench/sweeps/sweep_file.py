@@ -32,13 +32,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..config import as_dict, resolve
-from ..errors import RequestError, unknown
-from ..plugins import Registry
-from ..scenario import ScenarioId
-from .launcher import Resources
-from .values import excluded, exclusions, line_of, number_list, seconds, tables, texts
-from .wishes import (
+from fsdil_bench.data.scenario import ScenarioId
+from fsdil_bench.errors import RequestError, unknown
+from fsdil_bench.plugins.options import as_dict, resolve
+from fsdil_bench.plugins.registry import Registry
+
+from .launchers.launcher import Resources
+from .request import (
     LISTS,
     ResourceOptions,
     RunOptions,
@@ -47,6 +47,15 @@ from .wishes import (
     Sweep,
     Wish,
     threads_per_run,
+)
+from .values import (
+    excluded,
+    exclusions,
+    line_of,
+    number_list,
+    seconds,
+    tables,
+    texts,
 )
 
 _SEE = "docs/sweeps.md"

@@ -8,8 +8,8 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..errors import RequestError, unknown
-from ..scenario import ScenarioId
+from fsdil_bench.data.scenario import ScenarioId
+from fsdil_bench.errors import RequestError, unknown
 
 _MATCHES = ("method", "scenario", "dataset", "shots", "seed")
 

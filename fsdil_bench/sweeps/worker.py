@@ -21,10 +21,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import DataError, FsdilError, HeldError, RecordError, RequestError
-from ..folder import RunFolder, write_atomically
-from ..progress import PlainProgress, Stretch
-from .launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
+from fsdil_bench.errors import DataError, FsdilError, HeldError, RecordError, RequestError
+from fsdil_bench.progress import PlainProgress, Stretch
+from fsdil_bench.runs.run_folder import RunFolder
+from fsdil_bench.system.atomic_files import write_atomically
+
+from .launchers.launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
 _FLAGS = {"config": "--set", "scenario_options": "--scenario-set"}
 _EVERY = 1.0  # seconds between two notes of progress
@@ -69,7 +71,7 @@ def _run(task: Task) -> None:
 
     import torch
 
-    from ..runner import run
+    from fsdil_bench.runs.runner import run
 
     threads = given_threads(task)
     request = dict(task.request)

@@ -40,7 +40,14 @@ from open_clip.model import CLIP
 from torch.nn import functional as F
 
 from .captions import Caption, caption
-from .model import CONFIG, IMAGE_SIZE, build_model, embed_pictures, save_weights, to_pixels
+from .model import (
+    CONFIG,
+    IMAGE_SIZE,
+    build_model,
+    embed_pictures,
+    save_weights,
+    to_pixels,
+)
 from .pictures import Picture, draw_pictures
 from .profile import CLASSES, accuracy, class_embeddings, labels_of, plan_of
 from .tokenizer import Tokenizer

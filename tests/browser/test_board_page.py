@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdil_bench.leaderboards import write_leaderboards
-from fsdil_bench.leaderboards.unfinished import Unfinished
+from fsdil_bench.analysis.unfinished import Unfinished
+from fsdil_bench.report.leaderboards import write_leaderboards
 
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

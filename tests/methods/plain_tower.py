@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fsdil_methods.finetune import FineTune
-from fsdil_methods.guided_towers import GuidedTower
+from fsdil_methods.towers.finetune import FineTune
+from fsdil_methods.towers.guided_towers import GuidedTower
 from tiny_world import World
 
 from fsdil_bench import TrainDomain

@@ -11,10 +11,10 @@ from open_clip.model import CLIP
 from tiny_world import DIM, World
 
 from fsdil_bench import Backbone, ImageSpec
-from fsdil_bench.pictures import Pictures
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
-from fsdil_bench.store import ArrayStore
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.pictures import Pictures
 
 WIDTH, BLOCKS, CONTEXT = 32, 3, 20
 END = 65

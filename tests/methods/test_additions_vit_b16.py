@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from fsdil_methods.coda_prompt import CODAPrompt
-from fsdil_methods.dualprompt import DualPrompt
-from fsdil_methods.inflora import InfLoRA
-from fsdil_methods.l2p import L2P
+from fsdil_methods.prompts.coda_prompt import CODAPrompt
+from fsdil_methods.prompts.dualprompt import DualPrompt
+from fsdil_methods.prompts.l2p import L2P
+from fsdil_methods.towers.inflora import InfLoRA
 from vit_b16 import learn_two_domains, random_vit_b16
 
 from fsdil_bench import Backbone, Method
-from fsdil_bench.config import resolve
-from fsdil_bench.cost import state_bytes
+from fsdil_bench.plugins.options import resolve
+from fsdil_bench.runs.cost import state_bytes
 
 HEAD = 2 * 768 + 2
 # What a domain trains, without the head; what is stored besides, once and for every domain.

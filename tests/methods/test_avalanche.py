@@ -10,10 +10,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from fsdil_methods.avalanche import EWCMethod, LwFMethod, NaiveMethod, ReplayMethod
-from fsdil_methods.zero_shot import ZeroShot
+from fsdil_methods.frozen.zero_shot import ZeroShot
 from tiny_world import World, copied, same
 
-from fsdil_bench import PluginError, RequestError, avalanche_bridge, avalanche_method
+from fsdil_bench import PluginError, RequestError, avalanche_method
+from fsdil_bench.avalanche import bridge as avalanche_bridge
 
 FAST: dict[str, Any] = {"lr": 1e-2, "batch_size": 16, "steps": 4}
 

@@ -12,7 +12,7 @@ from tiny_world import CLASSES, World, copied, same
 from tower_world import QUICK, TowerWorld
 
 from fsdil_bench import MethodInfo, RequestError
-from fsdil_bench.descriptors import load_factory
+from fsdil_bench.plugins.descriptors import load_factory
 
 _TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
 SMALL: dict[str, dict[str, Any]] = {

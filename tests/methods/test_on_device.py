@@ -14,9 +14,9 @@ from fsdil_methods import fsdil_methods
 
 import fsdil_bench
 from fsdil_bench.checks.pretended_device import pretended_device
-from fsdil_bench.folder import RECORD_FILE
-from fsdil_bench.job import load_method_class
-from fsdil_bench.plugins import Registry, load_registry
+from fsdil_bench.plugins.registry import Registry, load_registry
+from fsdil_bench.runs.job import load_method_class
+from fsdil_bench.runs.run_folder import RECORD_FILE
 
 PLUGIN = Path(__file__).parent.parent / "pretended_plugin.py"
 ALL = {info.name: info for info in fsdil_methods()}

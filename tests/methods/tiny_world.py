@@ -26,13 +26,13 @@ from fsdil_bench import (
     Stream,
     TrainDomain,
 )
-from fsdil_bench.config import resolve
-from fsdil_bench.folder import RunFolder
-from fsdil_bench.pictures import Pictures
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.data.transforms import build_transform
+from fsdil_bench.plugins.options import resolve
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Outcome
-from fsdil_bench.store import ArrayStore
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.loop import Outcome
+from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.run_folder import RunFolder
 
 CLASSES = ("apple", "boat", "cat", "door")
 BASE, SHOTS, TESTS, DIM = 15, 2, 6, 16

@@ -9,10 +9,10 @@ from open_clip.model import CLIP
 from tiny_world import World, tokenize
 
 from fsdil_bench import Backbone, Batch, ImageSpec
-from fsdil_bench.pictures import Pictures
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
-from fsdil_bench.store import ArrayStore
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.pictures import Pictures
 
 BLOCKS, WIDTH, DIM, CLASSES, TOKENS = 5, 32, 24, 4, 5
 TRAINED_HEAD = CLASSES * WIDTH + CLASSES

@@ -11,12 +11,20 @@ import open_clip
 import torch
 from looping import run_loop
 
-from fsdil_bench import Backbone, Context, Domain, ImageSpec, Method, Samples, Stream
-from fsdil_bench.folder import RunFolder
-from fsdil_bench.pictures import Pictures
+from fsdil_bench import (
+    Backbone,
+    Context,
+    Domain,
+    ImageSpec,
+    Method,
+    Samples,
+    Stream,
+)
+from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
-from fsdil_bench.protocol import Outcome
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.loop import Outcome
+from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.run_folder import RunFolder
 
 MODEL = "ViT-B-16-quickgelu"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fsdil_bench
-from fsdil_bench.plugins import load_registry
+from fsdil_bench.plugins.registry import load_registry
 
 ASSETS = os.environ.get("FSDIL_TEST_ASSETS", "")
 PACS = Path(ASSETS) / "data" / "pacs"

@@ -11,9 +11,9 @@ import torch
 from PIL import Image
 
 import fsdil_bench
+from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import RequestError
-from fsdil_bench.plugins import load_registry
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.plugins.registry import load_registry
 
 ASSETS = Path(os.environ.get("FSDIL_TEST_ASSETS", "nowhere"))
 PLUGIN = Path(__file__).with_name("vit_b16_plugin.py")

@@ -15,7 +15,13 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from fsdil_bench import Backbone, BackboneInfo, KnownTexts, hookimpl, open_clip_backbone
+from fsdil_bench import (
+    Backbone,
+    BackboneInfo,
+    KnownTexts,
+    hookimpl,
+    open_clip_backbone,
+)
 
 TOWER = "openai_clip_vitb16_visual_int8.safetensors"
 TEXTS = "vitb16_text_embeddings"

@@ -8,7 +8,8 @@ import pytest
 from fsdil_scenarios.folder import Options, build
 from PIL import Image
 
-from fsdil_bench import DataError, ScenarioRequest, file_hashes, load_stream
+from fsdil_bench import DataError, ScenarioRequest, load_stream
+from fsdil_bench.data import file_hashes
 
 
 @pytest.fixture

@@ -7,7 +7,15 @@ from PIL import Image, ImageDraw
 
 from ..canvas import Frame, fill_part, label_map, random_frame, shrink
 from ..parts import Colour, Drawing, Role
-from .colour import BLACK, WHITE, bend, luminance, mix, part_colours, random_colour
+from .colour import (
+    BLACK,
+    WHITE,
+    bend,
+    luminance,
+    mix,
+    part_colours,
+    random_colour,
+)
 
 SUPERSAMPLING = 3
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageDraw
 
-from ..canvas import outline, random_frame, resample, round_corners, shrink, stroke, wobble
+from ..canvas import (
+    outline,
+    random_frame,
+    resample,
+    round_corners,
+    shrink,
+    stroke,
+    wobble,
+)
 from ..parts import Drawing, Part
 
 SUPERSAMPLING = 4

@@ -17,12 +17,12 @@ from open_clip.model import CLIP
 
 from fsdil_bench import Backbone, Batch, Context, ImageSpec
 from fsdil_bench.adapters import TowerShape, count_parameters
-from fsdil_bench.config import resolve
-from fsdil_bench.folder import RunFolder
-from fsdil_bench.pictures import Pictures
+from fsdil_bench.data.shots import draw_shots
+from fsdil_bench.data.transforms import build_transform
+from fsdil_bench.plugins.options import resolve
 from fsdil_bench.progress import Progress
-from fsdil_bench.shots import draw_shots
-from fsdil_bench.transforms import build_transform
+from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.run_folder import RunFolder
 
 QUICK = Config(
     base_epochs=1, epochs=2, batch_size=16, least_views=4, candidates=12, templates=("{}", "{} .."),

@@ -8,7 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from fsdil_bench import Domain, Samples, ScenarioRequest, Stream, knob, numpy_generator
+from fsdil_bench import (
+    Domain,
+    Samples,
+    ScenarioRequest,
+    Stream,
+    knob,
+    numpy_generator,
+)
 
 from . import DOMAINS
 

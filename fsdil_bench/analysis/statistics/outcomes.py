@@ -1,0 +1,93 @@
+"""Scores as sums over test images.
+
+Every score is a weighted sum of the accuracies A[t, i], with weights that depend on the stream
+alone (`weights_of`), and an accuracy is a mean over the test images of one domain. So each image
+contributes what it was worth over the whole stream (`contributions`), and the score is the sum over
+domains of the mean contribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fsdil_bench.errors import RequestError
+from fsdil_bench.records.metrics import METRICS
+from fsdil_bench.records.record import PREDICTIONS_FILE, Record
+
+_MOST_KEPT = 4096
+_kept: dict[str, np.ndarray] = {}
+
+
+def image_counts(record: Record) -> list[int]:
+    """The number of test images of each domain."""
+    return [int(domain["test"]) for domain in record.scenario["domains"]]
+
+
+def has_predictions(records: Sequence[Record]) -> bool:
+    """Whether the per-sample predictions of all records are there to be read."""
+    return all(r.folder is not None and (r.folder / PREDICTIONS_FILE).is_file() for r in records)
+
+
+def correct(record: Record) -> np.ndarray:
+    """Row t: which test images were right after domain t, in the stream's order; images of later
+    domains count as wrong."""
+    return np.unpackbits(_packed(record), axis=0, count=len(record.matrix)).astype(bool)
+
+
+def _packed(record: Record) -> np.ndarray:
+    """The same with eight steps to a byte, the first step in its highest bit; read once per record.
+
+    So boards over thousands of runs of large test sets stay in memory.
+    """
+    packed = _kept.get(record.predictions_sha256)
+    if packed is None:
+        arrays = record.predictions()
+        labels = arrays["labels"]
+        right = np.zeros((len(record.matrix), sum(image_counts(record))), dtype=bool)
+        for t, row in enumerate(right):
+            classes = arrays[f"classes_{t}"]
+            row[: len(classes)] = classes == labels[: len(classes)]
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        packed = _kept[record.predictions_sha256] = np.packbits(right, axis=0)
+    return packed
+
+
+def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:
+    """The weight of every A[t, i] in a score, for domains with `counts` test images.
+
+    None where the score is undefined (FA* of a single domain).
+    """
+    if metric not in METRICS:
+        raise RequestError(f"unknown score '{metric}'", f"There are {', '.join(METRICS)}.")
+    size = len(counts)
+    t, i = np.indices((size, size))
+    seen = i <= t
+    if metric == "FA*":
+        later = np.maximum(size - 1 - i, 1)
+        return (t > i) / later / (size - 1) if size > 1 else None
+    if metric == "AA*":
+        return seen / (t + 1) / size
+    pooled = seen * np.asarray(counts, dtype=float)
+    pooled /= pooled.sum(1, keepdims=True)
+    return pooled / size if metric == "Avg" else pooled * (t == size - 1)
+
+
+def contributions(records: Sequence[Record], weights: np.ndarray) -> np.ndarray:
+    """Row s: for each test image the percentage points it earned in record s, as a share of its
+    domain: their means over each domain's images add up to the score."""
+    ends = np.cumsum(image_counts(records[0]))
+    # Of eight steps there are only 256 patterns: what each is worth in each domain is looked up.
+    patterns = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    eights = np.split(weights, range(8, len(weights), 8))
+    worth = [100 * (patterns[:, : len(eight)] @ eight).T for eight in eights]
+    found = np.zeros((len(records), ends[-1]))
+    for row, record in zip(found, records, strict=True):
+        for tables, bits in zip(worth, _packed(record), strict=True):
+            for table, own, part in zip(
+                tables, np.split(row, ends[:-1]), np.split(bits, ends[:-1]), strict=True
+            ):
+                own += table[part]
+    return found

@@ -1,0 +1,136 @@
+"""Many methods: which are as good as the best, and how they rank over several boards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from fsdil_bench.errors import RequestError
+from fsdil_bench.records.record import Record
+
+from .outcomes import has_predictions, image_counts, weights_of
+from .paired import difference_of, shared_seeds
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks over boards (1 is best, ties share), the best first.
+
+    `p` is that of Friedman's test that all methods are alike. Two methods differ if their average
+    ranks are further apart than `critical_difference` (Nemenyi's test; None for fewer than two
+    boards). `groups` are the largest sets of methods that cannot be told apart. `left_out` are
+    methods that some board lacks.
+    """
+
+    ranks: dict[str, float]
+    boards: tuple[str, ...]
+    p: float | None
+    critical_difference: float | None
+    level: float
+    groups: tuple[tuple[str, ...], ...]
+    left_out: tuple[str, ...]
+
+
+def best_group(
+    rows: Mapping[str, Sequence[Record]], metric: str = "AA*", level: float = 0.95
+) -> dict[str, bool]:
+    """For every row of a board whether it cannot be told from the best one.
+
+    Each is tested against the row with the highest mean, paired by image and seed. Of the rows that
+    are told apart, at most a share of 1 - level is expected to be so by chance (Benjamini and
+    Hochberg, 1995); to exclude even one in a table of thirty would take far more seeds than three.
+    Rows without predictions or without the score are left out.
+    """
+    from scipy.stats import false_discovery_control
+
+    known = {label: list(records) for label, records in rows.items() if has_predictions(records)}
+    means = {label: _mean(records, metric) for label, records in known.items()}
+    means = {label: mean for label, mean in means.items() if mean is not None}
+    if not means:
+        return {}
+    best = min(means, key=lambda label: (-(means[label] or 0.0), label))
+    others = [label for label in means if label != best]
+    p_values = [_p_value(known[best], known[label], metric) for label in others]
+    adjusted = false_discovery_control(p_values) if p_values else []
+    return {best: True} | {
+        label: bool(p > 1 - level) for label, p in zip(others, adjusted, strict=True)
+    }
+
+
+def holm(p_values: Sequence[float], alpha: float = 0.05) -> list[bool]:
+    """Which hypotheses are rejected if the chance of any false rejection is to be `alpha`."""
+    rejected = [False] * len(p_values)
+    for done, position in enumerate(np.argsort(p_values, kind="stable")):
+        if p_values[position] > alpha / (len(p_values) - done):
+            break
+        rejected[position] = True
+    return rejected
+
+
+def average_ranks(
+    boards: Mapping[str, Mapping[str, Sequence[Record]]],
+    metric: str = "AA*",
+    level: float = 0.95,
+) -> Ranking:
+    """Rank methods over boards: `boards[scenario][method]` are the records of its seeds.
+
+    After Demšar (JMLR 2006). The tests take boards as independent; shots of one data set, with the
+    same test images, are not quite.
+    """
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    everywhere = [
+        m for m in next(iter(boards.values()), {}) if all(m in b for b in boards.values())
+    ]
+    if len(everywhere) < 2:
+        raise RequestError(
+            "there are not two methods that all boards have", "Run more methods on all of them."
+        )
+    table = np.array([[_mean(rows[m], metric) for m in everywhere] for rows in boards.values()])
+    if any(value is None for value in table.ravel()):
+        raise RequestError(f"{metric} is undefined on some board", "Choose another --metric.")
+    table = table.astype(float)
+    means = rankdata(-table, axis=1).mean(0)
+    order = sorted(range(len(everywhere)), key=lambda i: (means[i], everywhere[i]))
+    ranks = {everywhere[i]: float(means[i]) for i in order}
+    size, number = len(everywhere), len(table)
+    critical, p = None, None
+    if number > 1:
+        spread = float(studentized_range.ppf(level, size, np.inf)) / np.sqrt(2)
+        critical = float(spread * np.sqrt(size * (size + 1) / (6 * number)))
+        if size > 2 and np.ptp(table, axis=1).any():
+            p = float(friedmanchisquare(*table.T).pvalue)
+    left = {m for rows in boards.values() for m in rows} - set(everywhere)
+    return Ranking(
+        ranks, tuple(boards), p, critical, level, _groups(ranks, critical), tuple(sorted(left))
+    )
+
+
+def _groups(ranks: Mapping[str, float], critical: float | None) -> tuple[tuple[str, ...], ...]:
+    """Runs of methods within the critical difference of their first, none inside another."""
+    if critical is None:
+        return ()
+    names, values = list(ranks), list(ranks.values())
+    groups: list[tuple[str, ...]] = []
+    reached = 0
+    for first, value in enumerate(values):
+        last = max(i for i, other in enumerate(values) if other - value <= critical)
+        if last > first and last + 1 > reached:
+            groups.append(tuple(names[first : last + 1]))
+            reached = last + 1
+    return tuple(groups)
+
+
+def _mean(records: Sequence[Record], metric: str) -> float | None:
+    values = [record.metrics[metric] for record in records]
+    return None if None in values else fmean(value for value in values if value is not None)
+
+
+def _p_value(best: Sequence[Record], other: Sequence[Record], metric: str) -> float:
+    a, b = shared_seeds(best, other)
+    weights = weights_of(metric, image_counts(a[0]))
+    assert weights is not None  # rows without the score were left out
+    return difference_of(a, b, weights).p_value()

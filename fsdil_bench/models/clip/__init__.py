@@ -1,0 +1,26 @@
+"""Backbones of open_clip: `MODEL:TAG`, `MODEL:FILE` or `MODEL:IMAGE+TEXT`.
+
+`names` says what such a name means, `catalogue` what open_clip knows, `published` and `checksums`
+find the files, `checkpoint` and `archive` read them without running anything in them, `loading`
+puts them into a model, `known_texts` stands in for a text tower, and `backbone` ties it together.
+"""
+
+from __future__ import annotations
+
+from fsdil_bench.plugins.descriptors import BackboneInfo
+from fsdil_bench.plugins.hookspecs import hookimpl
+
+
+@hookimpl
+def fsdil_backbones() -> list[BackboneInfo]:
+    """Offer every model of open_clip."""
+    return [
+        BackboneInfo(
+            "open-clip",
+            "any model of open_clip; weights are a published tag, a file, or image+text files",
+            "fsdil_bench.models.clip.backbone:build",
+            pattern="<MODEL>:<weights>",
+            example="ViT-B-16-quickgelu:openai",
+            check="fsdil_bench.models.clip.names:check",
+        )
+    ]

@@ -1,0 +1,5 @@
+"""What a plugin is and how it is found: hooks, descriptors, the registry, a method and its options.
+
+Everybody above may import it. It imports `errors` and `seeds` alone, and no torch, because
+`fsdil-bench list` needs no more than this folder.
+"""

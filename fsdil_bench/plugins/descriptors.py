@@ -1,0 +1,123 @@
+"""What a plugin hands over to be listed: cheap descriptors with a lazily imported factory.
+
+A factory is the text `"package.module:name"` (imported only when a run needs it, so that
+listing never pays for torch) or, in a single-file plugin, the object itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fsdil_bench.errors import PluginError
+
+Factory = str | Callable[..., Any]
+
+#: The version of the plugin interface. A plugin module may say which one it was written for
+#: with `FSDIL_API = 1`.
+API_VERSION = 1
+
+#: The variant of every scenario that is made of its base domain alone.
+VALIDATION = "validation"
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """A method that can be run: `factory` is a subclass of `Method`.
+
+    `overrides` are config values that turn one class into another method (an ablation).
+    `exemplar_free=False` is for methods that use images of earlier domains, `keeps_features` for
+    those whose state can hold the frozen feature of a single image. Boards mark both.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    paper: str = ""
+    needs_text: bool = False
+    exemplar_free: bool = True
+    keeps_features: bool = False
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ScenarioInfo:
+    """A data set that can be streamed: `factory` maps a `ScenarioRequest` to a `Stream`.
+
+    `shots` are the values listed to users; any K that the data allows can be run. `source` is a
+    `DataSource` for `fsdil-bench data`, where the images are published.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    domains: tuple[str, ...] = ()
+    classes: int | None = None
+    shots: tuple[int, ...] = (1, 2, 4, 5, 8)
+    variants: Mapping[str, str] = field(default_factory=dict)
+    default_backbone: str = "tiny-clip"
+    needs_data: bool = False
+    options: Factory | None = None
+    source: Factory | None = None
+
+    @property
+    def all_variants(self) -> dict[str, str]:
+        """Its own variants, and the one that every scenario has (`fsdil_bench.data.validation`)."""
+        return {VALIDATION: "parts of the base domain, to choose options on", **self.variants}
+
+
+@dataclass(frozen=True)
+class BackboneInfo:
+    """A vision-language model: `factory` is a function without arguments giving a `Backbone`.
+
+    With a `pattern` such as "<MODEL>:<weights>" it stands for a family: for every name of that
+    form, which the factory is then called with. `example` is such a name, and `check`, a function
+    of the name, says what is wrong with one before the data is read, if it can without torch.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    has_text: bool = True
+    pattern: str = ""
+    example: str = ""
+    check: Factory | None = None
+
+    def covers(self, name: str) -> bool:
+        """Whether `name` is this backbone, or one of this family."""
+        if not self.pattern:
+            return name == self.name
+        fixed = re.split(r"<[^<>]+>", self.pattern)
+        return re.fullmatch(".+".join(map(re.escape, fixed)), name) is not None
+
+
+@dataclass(frozen=True)
+class LauncherInfo:
+    """A way to run the tasks of a sweep: `factory` maps a `LauncherSetup` to a `Launcher`.
+
+    `extra` is the extra of fsdil-bench that it needs ("ray"), `options` a config class with the
+    knobs that `--launcher-set` sets.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    extra: str = ""
+    options: Factory | None = None
+
+
+def load_factory(factory: Factory, owner: str) -> Any:
+    """The object behind a factory; a broken module is reported with its owner's name."""
+    if not isinstance(factory, str):
+        return factory
+    module, _, name = factory.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise PluginError(
+            f"{owner} cannot be loaded from '{factory}': {type(error).__name__}: {error}",
+            "Mend or remove the plugin; `fsdil-bench list plugins` shows where it comes from.",
+        ) from error

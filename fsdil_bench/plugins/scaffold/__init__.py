@@ -1,0 +1,81 @@
+"""Beginnings of plugins, written by `fsdil-bench new-method` and `new-scenario`.
+
+The templates are plugins that work, called my-method and my-scenario; writing one is copying it
+with another name put in.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import keyword
+import re
+from collections.abc import Container
+from pathlib import Path
+
+from fsdil_bench.errors import RequestError
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_plugin(
+    kind: str, name: str, folder: Path, taken: Container[str], *, package: bool
+) -> list[Path]:
+    """Write the beginning of a plugin (`kind` is "method" or "scenario") into `folder`.
+
+    One file, or a folder `name` that can be installed. Gives what was written; a name that is
+    `taken` or cannot be used, and a file that exists, are errors, and then nothing is written.
+    """
+    module = name.replace("-", "_")
+    _check_name(kind, name, module, taken)
+    source = _TEMPLATES / (f"{kind}_package" if package else kind)
+    target = folder / name if package else folder
+    words = {
+        f"my-{kind}": name,
+        f"my_{kind}": module,
+        f"My{kind.title()}": "".join(word.title() for word in name.split("-")),
+    }
+    texts = {
+        target / _filled(path.relative_to(source).as_posix(), words): _filled(
+            path.read_text(encoding="utf-8"), words
+        )
+        for path in sorted(source.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    for path in [*([target] if package else []), *texts]:
+        if path.exists():
+            raise RequestError(
+                f"'{path}' exists and is not overwritten",
+                "Choose another name, or another folder with --out.",
+            )
+    _check_module(module)
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(texts)
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    for word, replacement in words.items():
+        text = text.replace(word, replacement)
+    return text
+
+
+def _check_name(kind: str, name: str, module: str, taken: Container[str]) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise RequestError(
+            f"'{name}' cannot be the name of a {kind}",
+            "Use lower-case letters, digits and single dashes, beginning with a letter.",
+        )
+    if keyword.iskeyword(module):
+        raise RequestError(f"'{name}' is a word of Python itself", "Choose another name.")
+    if name in taken:
+        raise RequestError(
+            f"there is a {kind} '{name}' already",
+            f"Choose another name; `fsdil-bench list {kind}s` shows those that are taken.",
+        )
+
+
+def _check_module(module: str) -> None:
+    """A file of that name would hide the module from whoever runs Python beside it."""
+    if importlib.util.find_spec(module) is not None:
+        raise RequestError(f"'{module}' is the name of an installed module", "Choose another name.")

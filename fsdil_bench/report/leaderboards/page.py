@@ -1,0 +1,58 @@
+"""All boards as one HTML page that needs nothing else: no server, no other file, no network.
+
+The files in `assets` are put into one; the boards are data in it (`page_data`), which the page's
+script turns into text nodes only. A content security policy that names the script and the style by
+their hashes keeps everything else from running, whatever the records say.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from string import Template
+
+from fsdil_bench.analysis.boards import Sheet
+from fsdil_bench.analysis.rows import Row
+from fsdil_bench.analysis.unfinished import Unfinished
+
+from .page_data import page_data
+from .paper_columns import Comparison
+
+#: In the order in which they build on each other.
+_SCRIPTS = ("elements", "data", "charts", "table", "details", "scatter", "compare", "main")
+
+
+def page(
+    sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]],
+    stray: Sequence[Unfinished],
+    comparisons: Sequence[Comparison],
+) -> str:
+    """The page's text."""
+    parts = [_asset(f"{name}.js") for name in _SCRIPTS]
+    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    style = _asset("page.css")
+    policy = (
+        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)};"
+        " base-uri 'none'; form-action 'none'"
+    )
+    data = for_script(json.dumps(page_data(sheets, stray, comparisons), separators=(",", ":")))
+    return Template(_asset("page.html")).substitute(
+        policy=policy, style=style, script=script, data=data
+    )
+
+
+def for_script(text: str) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element."""
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _source(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

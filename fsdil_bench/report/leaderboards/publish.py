@@ -1,0 +1,68 @@
+"""Write boards in all formats, and copy the records they are made from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from fsdil_bench.analysis.boards import make_sheets, safe_name
+from fsdil_bench.analysis.rows import rows_of
+from fsdil_bench.analysis.unfinished import Unfinished
+from fsdil_bench.plugins.registry import Registry
+from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
+from fsdil_bench.system.atomic_files import write_atomically
+
+from .latex import latex
+from .markdown import board_page, index_page, paper_page, sheet_page
+from .page import page
+from .paper_columns import compare_with_paper
+from .tables import all_json, board_csv
+
+
+def write_leaderboards(
+    records: Sequence[Record],
+    out: str | Path,
+    unfinished: Sequence[Unfinished] = (),
+    registry: Registry | None = None,
+) -> list[Path]:
+    """Write all boards and an index `README.md` below `out`; returns the files.
+
+    `unfinished` are runs that have no record (`find_unfinished`), which boards show as such.
+    `registry` tells which options were set by hand (`paper.beside`).
+    """
+    sheets = [(sheet, rows_of(sheet)) for sheet in make_sheets(records, unfinished)]
+    shown = {run.run_id for s, _ in sheets for board in s.boards for run in board.unfinished}
+    done = {record.run_id for record in records}
+    stray = [run for run in unfinished if run.run_id not in shown | done]
+    comparisons = compare_with_paper(sheets, registry)
+    files = {"README.md": index_page(sheets, stray, comparisons)}
+    files["index.html"] = page(sheets, stray, comparisons)
+    files["leaderboards.json"] = all_json(sheets, stray, comparisons)
+    files["paper.md"] = paper_page(comparisons)
+    for sheet, rows in sheets:
+        own = [each for each in comparisons if each.sheet == sheet.name]
+        files[f"{sheet.name}.md"] = sheet_page(sheet, rows, own)
+        files[f"{sheet.name}.tex"] = latex(sheet, rows)
+        for board in sheet.boards:
+            files[f"{board.name}.md"] = board_page(sheet, board, rows[board.shots])
+            files[f"{board.name}.csv"] = board_csv(board, rows[board.shots])
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_atomically(folder / name, text)
+    return [folder / name for name in files]
+
+
+def copy_records(records: Sequence[Record], out: str | Path) -> None:
+    """Copy records and predictions (no checkpoints) below `out`/records, to publish with boards."""
+    for record in records:
+        assert record.folder is not None
+        scenario, method = safe_name(record.spec["scenario"]), safe_name(record.spec["method"])
+        name = f"seed{int(record.spec['seed'])}-{safe_name(record.run_id)}"
+        name += "-sealed" if record.sealed else ""
+        target = Path(out) / "records" / scenario / method / name
+        if target.resolve() != record.folder.resolve():
+            target.mkdir(parents=True, exist_ok=True)
+            for file in (PREDICTIONS_FILE, RECORD_FILE):  # the record last: it says "complete"
+                shutil.copyfile(record.folder / file, target / file)

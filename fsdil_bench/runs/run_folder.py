@@ -1,0 +1,129 @@
+"""A run on disk while it is under way: what is finished stays, what is half-written never counts.
+
+    runs/<scenario>/<method>/seed<seed>-<run id>/
+        spec.json         what is run
+        log.txt           what happened, with the traceback of a failure
+        domain-<t>/       result.json, predictions.npz, state.safetensors of each finished domain
+        predictions.npz, record.json   at the end
+
+Every file or folder is written under a temporary name and renamed. The state after a domain is
+removed when the next domain is finished, unless all checkpoints are to be kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsdil_bench.errors import HeldError
+from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
+from fsdil_bench.system.atomic_files import write_atomically
+from fsdil_bench.system.locks import is_locked, locked
+
+if TYPE_CHECKING:
+    from fsdil_bench.plugins.method import State
+
+
+class RunFolder:
+    """The folder of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run's record is there."""
+        return (self.path / RECORD_FILE).is_file()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for this process; the lock ends with the process that holds it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path / ".lock") as ours:
+            if not ours:
+                raise HeldError(
+                    f"another process is at work on {self.path}", "Wait for it, or stop it."
+                )
+            yield
+
+    def held(self) -> bool:
+        """Whether some process is at work on the run."""
+        return is_locked(self.path / ".lock")
+
+    def begin(self, spec: dict[str, Any], *, fresh: bool) -> None:
+        """Write the spec; with `fresh`, drop what an earlier try left."""
+        if fresh:
+            for path in self.path.iterdir():
+                if path.name != ".lock":
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for leftover in self.path.glob("*.tmp"):
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        write_atomically(self.path / "spec.json", json.dumps(spec, indent=1, sort_keys=True) + "\n")
+
+    def finished_domains(self) -> int:
+        """How many domains in a row are done, the last of them with its state."""
+        count = 0
+        while (self.path / f"domain-{count}" / "result.json").is_file():
+            count += 1
+        while count and not (self.path / f"domain-{count - 1}" / "state.safetensors").is_file():
+            count -= 1
+        return count
+
+    def save_domain(
+        self, index: int, state: State, result: dict[str, Any], predictions: dict[str, np.ndarray]
+    ) -> None:
+        """Keep a finished domain, all of it or nothing."""
+        from safetensors.torch import save_file
+
+        final = self.path / f"domain-{index}"
+        draft = self.path / f"domain-{index}.tmp"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        # Contiguous copies: safetensors refuses tensors that share memory.
+        save_file(
+            {k: v.detach().cpu().contiguous().clone() for k, v in state.items()},
+            draft / "state.safetensors",
+        )
+        np.savez_compressed(draft / PREDICTIONS_FILE, **predictions)  # type: ignore[arg-type]
+        (draft / "result.json").write_text(json.dumps(result), encoding="utf-8")
+        shutil.rmtree(final, ignore_errors=True)
+        draft.rename(final)
+
+    def drop_state(self, index: int) -> None:
+        """Remove the checkpoint of a domain that a later one has made superfluous."""
+        (self.path / f"domain-{index}" / "state.safetensors").unlink(missing_ok=True)
+
+    def load_state(self, index: int) -> State:
+        """The state after a finished domain."""
+        from safetensors.torch import load_file
+
+        return load_file(self.path / f"domain-{index}" / "state.safetensors")
+
+    def load_result(self, index: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Result and predictions of a finished domain."""
+        place = self.path / f"domain-{index}"
+        with np.load(place / PREDICTIONS_FILE, allow_pickle=False) as arrays:
+            predictions = {name: arrays[name] for name in arrays.files}
+        return json.loads((place / "result.json").read_text(encoding="utf-8")), predictions
+
+    def save_predictions(self, predictions: dict[str, np.ndarray]) -> Path:
+        """Write the predictions of the whole run."""
+        draft = self.path / f"{PREDICTIONS_FILE}.tmp"
+        with draft.open("wb") as file:
+            np.savez_compressed(file, **predictions)  # type: ignore[arg-type]
+        return draft.rename(self.path / PREDICTIONS_FILE)
+
+    def finish(self, record: Record) -> None:
+        """Write the record: from now on the run is complete."""
+        write_atomically(self.path / RECORD_FILE, record.to_json())
+
+    def log(self, text: str) -> None:
+        """Add to the run's log."""
+        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(text.rstrip("\n") + "\n")

@@ -1,0 +1,205 @@
+"""Choosing one option of a method, such as its learning rate, before the stream begins.
+
+Every candidate is a run on the variant `@validation` of a scenario (`fsdil_bench.data.validation`),
+which knows neither test images nor later domains. Scores there are uncertain, because they come
+from few images n: by about e = sqrt(a (1 - a) / n) for an AA* of a. So of all candidates within e
+of the best, the nearest to the method's default is chosen (the one-standard-error rule): the
+default stays, unless another value is clearly better.
+
+Unless told otherwise the candidates are the default times `FACTORS`: as many tries for one method
+as for another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from fsdil_bench.data.scenario import ScenarioId
+from fsdil_bench.errors import FsdilError, RequestError, unknown
+from fsdil_bench.plugins.descriptors import VALIDATION
+from fsdil_bench.plugins.options import as_dict, resolve
+from fsdil_bench.plugins.registry import Registry, load_registry
+from fsdil_bench.progress import Progress
+from fsdil_bench.system.atomic_files import write_atomically
+
+from .job import (
+    check_arguments,
+    identify,
+    load_method_class,
+    method_settings,
+    prepare,
+)
+from .runner import run
+
+FACTORS = (0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was tried and what came of it.
+
+    `scores` are AA* in per cent on `images` validation images.
+    """
+
+    method: str
+    knob: str
+    scenario: str
+    seeds: tuple[int, ...]
+    images: int
+    default: Any
+    values: tuple[Any, ...]
+    scores: tuple[float, ...]
+
+    @property
+    def error(self) -> float:
+        """The standard error of the best score."""
+        best = max(self.scores) / 100
+        return 100 * math.sqrt(best * (1 - best) / self.images)
+
+    @property
+    def chosen(self) -> Any:
+        """Of the values that are as good as the best, the nearest to the default."""
+        least = max(self.scores) - self.error
+        ranked = [
+            (_distance(value, self.default), -score, i)
+            for i, (value, score) in enumerate(zip(self.values, self.scores, strict=True))
+            if score >= least
+        ]
+        return self.values[min(ranked)[-1]]
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether a value outside the candidates might have been better still."""
+        numbers = sorted(value for value in self.values if _is_number(value))
+        return len(numbers) > 1 and self.chosen in (numbers[0], numbers[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        scores = [round(score, 2) for score in self.scores]
+        return plain | {"scores": scores, "error": round(self.error, 2), "chosen": self.chosen}
+
+
+def tune(
+    method: str,
+    scenario: str,
+    *,
+    knob: str = "lr",
+    values: Sequence[Any] = (),
+    seeds: Sequence[int] = (0,),
+    config: Mapping[str, Any] | None = None,
+    out: str | Path = "runs",
+    registry: Registry | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[Any, float], None] = lambda value, score: None,
+    **request: Any,
+) -> Choice:
+    """Try all values of an option on the validation part of a scenario's base domain.
+
+    `request` are further arguments of `fsdil_bench.run`; `tell` hears of every value and its score.
+    Runs are kept below `out` like others, so a choice that was interrupted goes on.
+    """
+    check_arguments(request, tune, run, prepare, identify)
+    registry = registry or load_registry()
+    identity = ScenarioId.parse(scenario)
+    if identity.variant not in ("", VALIDATION):
+        raise RequestError(
+            f"scenario '{scenario}' has a variant already",
+            f"Leave @{identity.variant} out: options are chosen on @{VALIDATION}.",
+        )
+    scenario = str(dataclasses.replace(identity, variant=VALIDATION))
+    default, tried = _candidates(method, identity.dataset, registry, knob, values)
+    scores, images = [], 0
+    for value in tried:
+        records = [
+            run(
+                method, scenario, seed=seed, config={**(config or {}), knob: value}, out=out,
+                registry=registry, progress=progress, **request,
+            )
+            for seed in seeds
+        ]  # fmt: skip
+        scores.append(fmean(record.metrics["AA*"] or 0.0 for record in records))
+        images = sum(domain["test"] for domain in records[0].scenario["domains"])
+        tell(value, scores[-1])
+    return Choice(method, knob, scenario, tuple(seeds), images, default, tried, tuple(scores))
+
+
+def keep_choices(choices: Iterable[Choice], path: Path) -> None:
+    """Add choices to a JSON file, in place of those of the same scenario, method and knob."""
+    kept = {_identity(choice): choice for choice in load_choices(path)}
+    kept |= {_identity(choice): choice for choice in (each.to_dict() for each in choices)}
+    text = json.dumps([kept[key] for key in sorted(kept)], indent=1, ensure_ascii=False) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+    except OSError as error:
+        raise FsdilError(
+            f"{path} cannot be written: {error.strerror}", "Choose another file with --write."
+        ) from error
+
+
+def load_choices(path: Path) -> list[dict[str, Any]]:
+    """The choices in a file, none if there is no such file."""
+    if not path.exists():
+        return []
+    try:
+        choices: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        for choice in choices:
+            _identity(choice)
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise RequestError(
+            f"{path} is not a file of choices: {error!r}", "Name another file with --write."
+        ) from error
+    return choices
+
+
+def _identity(choice: Mapping[str, Any]) -> tuple[str, str, str]:
+    return choice["scenario"], choice["method"], choice["knob"]
+
+
+def _candidates(
+    method: str, dataset: str, registry: Registry, knob: str, values: Sequence[Any]
+) -> tuple[Any, tuple[Any, ...]]:
+    """What a method's option is on a data set unless it is set, and the values to try, as the
+    option's type has them."""
+    info = registry.method(method)
+    kind = load_method_class(info).Config
+    see = f"fsdil-bench list methods {method}"
+    names = [field.name for field in dataclasses.fields(kind)]
+    if knob not in names:
+        raise unknown(f"option of method {method}:", knob, names, see)
+    default = as_dict(method_settings(info, dataset, {}))[knob]
+    if not values:
+        if not _is_number(default) or default <= 0:
+            raise RequestError(
+                f"the default of {method}'s option '{knob}' is {default!r}, no positive number",
+                "Say with --values what to try.",
+            )
+        exact = [default * factor for factor in FACTORS]
+        whole = isinstance(default, int)
+        values = [max(1, round(v)) if whole else float(f"{v:.6g}") for v in exact]
+    checked = [
+        as_dict(resolve(kind, {knob: value}, owner=f"method {method}", see=see))[knob]
+        for value in values
+    ]
+    return default, tuple(dict.fromkeys(checked))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _distance(value: Any, default: Any) -> float:
+    """How far a value is from the default, in orders of magnitude where they have one."""
+    if value == default:
+        return 0.0
+    if _is_number(value) and _is_number(default) and value > 0 and default > 0:
+        return abs(math.log(value / default))
+    return math.inf

@@ -1,0 +1,1 @@
+"""Methods on frozen features: nothing in the towers is trained."""

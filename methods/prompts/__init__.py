@@ -1,0 +1,1 @@
+"""Methods that learn prompts, in the text or in the image tower."""

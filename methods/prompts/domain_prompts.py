@@ -1,0 +1,172 @@
+"""What methods with prompts of their own for every domain have in common.
+
+Domain t has context vectors in front of the class names and, in some methods, prompts in the image
+tower. With the embedding z_t(x) under its image prompts and its text classifier w_tc,
+
+    loss_t = cross-entropy( s z_t(x) w_tc, y ),      prediction = argmax_c z_t(x) . w_tc
+
+where t is the domain of an image in training, and the one that `kmeans_router` finds in a test. The
+towers and CLIP's scale s are frozen, and nothing of a domain changes once it is over: what is
+forgotten is forgotten by the router alone.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+
+from fsdil_bench import (
+    Batch,
+    Context,
+    RouterMethod,
+    State,
+    TrainBatch,
+    TrainDomain,
+    knob,
+)
+from fsdil_bench.adapters import BlockAdapter, encode_image
+
+from .kmeans_router import kmeans, route
+from .prompt_training import PromptConfig, Prompts, train_prompts
+from .text_prompts import PromptedNames, random_context
+
+CENTRES = "centres"
+
+
+@dataclass(frozen=True)
+class DomainPromptConfig(PromptConfig):
+    """Knobs of all these methods."""
+
+    context_length: int = knob(16, "context vectors in front of a class name", minimum=1)
+    start: Literal["fresh", "base", "previous"] = knob(
+        "fresh", "prompts of a later domain start anew, or from those of another domain"
+    )
+    centres: int = knob(5, "K-means centres per domain, at most one for each image", minimum=1)
+    distance: Literal["l1", "l2"] = knob("l1", "distance to the centres")
+
+
+class DomainPrompts(RouterMethod):
+    """Prompts for every domain, and centres to find the domain by."""
+
+    Config: ClassVar[type] = DomainPromptConfig
+    inputs = frozenset({"images", "features"})
+    #: Whether the learning rate is held low at first.
+    warm_up: ClassVar[bool] = False
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.visual: Any = context.backbone.model.visual
+        self.names = PromptedNames(context, context.config.context_length)
+        self.domains: list[Prompts] = []  # with the centres among them
+        self._classifiers: dict[int, torch.Tensor] = {}  # follow from the prompts
+
+    @abstractmethod
+    def new_image_prompts(self, t: int) -> Prompts:
+        """Prompts of the image tower that a fresh domain begins with."""
+
+    @abstractmethod
+    def image_adapters(self, prompts: Prompts) -> Sequence[BlockAdapter] | None:
+        """What they add to the image tower; None if it stays as it is."""
+
+    def learn(self, domain: TrainDomain) -> None:
+        """Train the domain's prompts, then place its centres."""
+        config, t = self.context.config, domain.index
+        trained = train_prompts(self._start(t), domain, config, self.loss, warm_up=self.warm_up)
+        generator = self.context.generator("centres", t)
+        trained[CENTRES] = kmeans(domain.features(), config.centres, generator)
+        self.domains.append(trained)
+        self._classifiers.clear()
+
+    def loss(self, prompts: Prompts, batch: TrainBatch) -> torch.Tensor:
+        """Cross-entropy of the domain's text classifier."""
+        backbone, adapters = self.context.backbone, self.image_adapters(prompts)
+        if adapters is None:
+            z = backbone.encode_image(batch.images)
+        else:
+            with backbone.autocast():
+                raw = encode_image(self.visual, batch.images, adapters)
+            z = F.normalize(raw.float(), dim=-1)
+        classifier = self.names.classifier(prompts["context"])
+        return F.cross_entropy(backbone.logit_scale * z @ classifier.T, batch.labels)
+
+    def predict_domain(self, batch: Batch) -> torch.Tensor:
+        """The domain with the nearest centre."""
+        centres = [prompts[CENTRES] for prompts in self.domains]
+        return route(batch.features, centres, self.context.config.distance)
+
+    @torch.no_grad()
+    def predict_in_domain(self, batch: Batch, domains: torch.Tensor) -> torch.Tensor:
+        """Classes, domain by domain."""
+        classes = torch.zeros_like(domains)
+        for t in domains.unique().tolist():
+            rows = domains == t
+            z = self._embed(batch.select(rows), t)
+            classes[rows] = (z @ self._classifier(t).T).argmax(1)
+        return classes
+
+    def embed(self, batch: Batch) -> torch.Tensor:
+        """Unit embeddings under the prompts of the predicted domains."""
+        domains = self.predict_domain(batch)
+        embeddings = torch.zeros_like(batch.features)
+        for t in domains.unique().tolist():
+            embeddings[domains == t] = self._embed(batch.select(domains == t), t)
+        return embeddings
+
+    def prompts(self, t: int) -> Prompts:
+        """What domain t is classified with."""
+        return self.domains[t]
+
+    def state_dict(self) -> State:
+        """Prompts and centres of every domain."""
+        return {
+            f"{t}.{name}": value
+            for t, prompts in enumerate(self.domains)
+            for name, value in prompts.items()
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Take them over."""
+        named = {(int(t), rest): v for k, v in state.items() for t, _, rest in [k.partition(".")]}
+        count = 1 + max((t for t, _ in named), default=-1)
+        self.domains = [{n: v for (u, n), v in named.items() if u == t} for t in range(count)]
+        self._classifiers.clear()
+
+    def trained_parameters(self) -> int:
+        """The prompts of the last domain: all that was trained in it."""
+        last = self.domains[-1] if self.domains else {}
+        return sum(value.numel() for name, value in last.items() if name != CENTRES)
+
+    def _start(self, t: int) -> Prompts:
+        config = self.context.config
+        if t and config.start != "fresh":
+            source = self.domains[0 if config.start == "base" else t - 1]
+            return {name: value for name, value in source.items() if name != CENTRES}
+        generator = self.context.generator("context", t)
+        context = random_context(self.context, config.context_length, generator)
+        return {"context": context, **self.new_image_prompts(t)}
+
+    def _classifier(self, t: int) -> torch.Tensor:
+        """The text classifier of domain t: encoded once, not for every batch."""
+        if t not in self._classifiers:
+            with torch.no_grad():
+                self._classifiers[t] = self.names.classifier(self.prompts(t)["context"])
+        return self._classifiers[t]
+
+    def _embed(self, batch: Batch, t: int) -> torch.Tensor:
+        adapters = self.image_adapters(self.prompts(t))
+        if adapters is None:
+            return batch.features
+        tower = partial(encode_image, self.visual, adapters=adapters)
+        return self.context.backbone.embed_with(tower, batch.images)
+
+
+def uniform_tokens(count: int, width: int, generator: torch.Generator) -> torch.Tensor:
+    """Tokens (P, w) that start like the weights of a linear layer: U(-b, b), b = 1 / sqrt(w)."""
+    bound = width**-0.5
+    return torch.empty(count, width).uniform_(-bound, bound, generator=generator)

@@ -1,0 +1,120 @@
+"""L2P: a pool of prompts, from which every image picks those whose keys are most like it.
+
+Paper: Wang et al., Learning to Prompt for Continual Learning, CVPR 2022. There are M pairs of a key
+k_i and a prompt P_i, a few tokens. With the frozen query q of an image and its N most similar keys
+
+    S = top-N over i of cos(q, k_i),      tokens = [class, P_i for i in S, patches],
+    loss = cross-entropy - lam mean over images of sum over i in S of cos(q, k_i)
+
+The head reads the mean of the prompts' output tokens, not the class token (`read`). Pool and head
+are the same in all domains: nothing protects them. The choice of prompts has no gradient, so keys
+learn from the second term alone, and prompts that are never picked never learn; the record says
+what share of the last domain's choices each prompt had (`usage`).
+
+Different from the original:
+- Every image picks for itself. The original code takes what most images of a batch want, also in
+  testing, where a prediction then depends on its neighbours.
+- Only prompts, keys and head are trained. The original's one configuration for domains (CORe50)
+  also trains the whole transformer.
+- Prompts are put before CLIP's first norm (`before_norm`) and start small; the range (-1, 1) of the
+  original is far from CLIP's tokens.
+- The query is the frozen embedding: see `prompt_keys.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+
+from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, knob
+from fsdil_bench.adapters import BlockAdapter, image_tokens
+
+from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
+from .prompt_keys import cosine
+
+
+@dataclass(frozen=True)
+class Config(AdaptedConfig):
+    """Knobs of l2p."""
+
+    lr: float = knob(0.0075, "learning rate of Adam", minimum=0)
+    clip: float | None = knob(
+        1.0, "longest gradient, longer ones are shortened; none for no limit", minimum=0
+    )
+    pool: int = knob(10, "prompts in the pool", minimum=1)
+    length: int = knob(5, "tokens of a prompt", minimum=1)
+    top: int = knob(5, "prompts that an image picks", minimum=1)
+    pull: float = knob(0.1, "weight of the similarity of queries and picked keys", minimum=0)
+    before_norm: bool = knob(True, "prompts pass the tower's first norm, like other tokens")
+    read: Literal["prompts", "class"] = knob("prompts", "output tokens that the head reads")
+
+
+class L2P(AdaptedMethod):
+    """One pool of prompts for all domains."""
+
+    Config: ClassVar[type] = Config
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "core50": {"base_epochs": 5},
+        "cddb-hard": {"base_epochs": 5},
+        "domainnet": {"base_epochs": 2, "batch_size": 128},
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
+    }
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        config, width = context.config, self.shape.width
+        if config.top > config.pool:
+            raise RequestError(
+                f"top = {config.top} prompts cannot be picked from a pool of {config.pool}",
+                "Make the pool larger, or top smaller.",
+            )
+        start = context.generator("pool")
+        keys = torch.empty(config.pool, context.backbone.embed_dim)
+        prompts = 0.02 * torch.randn(config.pool, config.length, width, generator=start)
+        self.add({"keys": keys.uniform_(-1, 1, generator=start), "prompts": prompts})
+        self._usage: list[float] = []
+
+    def learn(self, domain: TrainDomain) -> None:
+        """Go on training pool and head."""
+        queries = domain.features()
+
+        def loss(batch: TrainBatch) -> torch.Tensor:
+            asked = queries[batch.positions]
+            with self.context.backbone.autocast():
+                features = self.encode(batch.images, asked)
+            similar, _ = self.pick(asked)
+            pull = self.context.config.pull * similar.sum(1).mean()
+            return F.cross_entropy(self.logits(features.float()), batch.labels) - pull
+
+        self.train(domain, ["keys", "prompts", *self.head_names()], loss)
+        picked = self.pick(queries)[1].flatten().bincount(minlength=len(self.weights["keys"]))
+        self._usage = [round(share, 3) for share in (picked / picked.sum()).tolist()]
+
+    def pick(self, queries: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Similarities of the picked keys and their places in the pool, both (n, top)."""
+        similarity = cosine(queries, self.weights["keys"])
+        found = similarity.topk(self.context.config.top, dim=1)
+        return found.values, found.indices
+
+    def encode(self, images: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
+        """What the head reads, (n, width)."""
+        prompts = self.weights["prompts"][self.pick(queries)[1]].flatten(1, 2)
+        if self.context.config.before_norm:
+            prompts = self.visual.ln_pre(prompts)
+        adapters = [BlockAdapter(tokens=prompts), *[BlockAdapter()] * (self.shape.blocks - 1)]
+        outputs = image_tokens(self.visual, images, adapters)
+        if self.context.config.read == "class":
+            return self.visual.ln_post(outputs.tokens[:, 0])
+        return self.visual.ln_post(outputs.prompts).mean(1)
+
+    def features(self, batch: Batch) -> torch.Tensor:
+        """Every image under the prompts that it picks."""
+        return self.context.backbone.run_with(self.encode, batch.images, batch.features)
+
+    def diagnostics(self) -> dict[str, Any]:
+        """How often each prompt was picked in the last domain, as a share of all choices."""
+        return {"usage": self._usage}

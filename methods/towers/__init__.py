@@ -1,0 +1,1 @@
+"""Methods that train the image tower, whole or through adapters."""

@@ -1,0 +1,148 @@
+"""What the methods that train additions to the frozen image tower have in common.
+
+All that such a method remembers is `weights`, tensors by name; those of domain t are called
+"domains.t.something". None of them asks for gradients except while it is trained, so what earlier
+domains have learned is neither changed nor differentiated. Training is Adam without weight decay,
+begun afresh in every domain, on the cross-entropy of all classes. The budget is counted in steps,
+because a pass over a few-shot domain is often a single batch.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+
+from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, knob
+from fsdil_bench.adapters import tower_shape
+
+from ..heads import TextHead, linear_logits, linear_start
+from ..text_head import templates_knob
+
+
+@dataclass(frozen=True)
+class AdaptedConfig:
+    """Knobs of training; methods set defaults of their own."""
+
+    head: Literal["linear", "text"] = knob(
+        "linear", "a trained linear classifier, or the frozen one of class names"
+    )
+    lr: float = knob(1e-3, "learning rate of Adam", minimum=0)
+    schedule: Literal["constant", "cosine"] = knob(
+        "constant", "learning rate over the steps of a domain"
+    )
+    clip: float | None = knob(
+        None, "longest gradient, longer ones are shortened; none for no limit", minimum=0
+    )
+    batch_size: int = knob(64, "images per step", minimum=1)
+    base_epochs: int = knob(5, "passes over the base domain", minimum=0)
+    steps: int = knob(100, "gradient steps for a few-shot domain", minimum=0)
+    augment: bool = knob(True, "train on augmented views")
+    templates: tuple[str, ...] = templates_knob()
+
+    def steps_for(self, domain: TrainDomain) -> int:
+        """Gradient steps for a domain."""
+        if domain.index:
+            return self.steps
+        return self.base_epochs * -(-len(domain) // self.batch_size)
+
+    def rate(self, steps: int) -> Callable[[int], float]:
+        """The share of the learning rate that is in force after so many of the steps."""
+        if self.schedule == "constant":
+            return lambda step: 1.0
+        return lambda step: (1 + math.cos(math.pi * step / max(1, steps))) / 2
+
+
+class AdaptedMethod(Method):
+    """A frozen tower, trained additions to it, and a head."""
+
+    Config: ClassVar[type] = AdaptedConfig
+    inputs = frozenset({"images", "features"})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.visual: Any = context.backbone.model.visual
+        self.shape = tower_shape(self.visual)
+        self.classes = len(context.class_names)
+        self.weights: State = {}
+        self.text: TextHead | None = None
+        self._trained = 0
+        if context.config.head == "text":
+            self.text = TextHead(context, context.config.templates)
+        elif context.config.head == "linear":
+            start = context.generator("head")
+            self.add(linear_start(self.classes, self.shape.width, start))
+
+    @abstractmethod
+    def features(self, batch: Batch) -> torch.Tensor:
+        """What the head classifies, (n, width), for test images."""
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """Of all classes."""
+        if self.text is not None:
+            return self.text.logits(features)
+        return linear_logits(features, self.weights)
+
+    def predict(self, batch: Batch) -> torch.Tensor:
+        """The class with the largest logit."""
+        return self.logits(self.features(batch)).argmax(1)
+
+    def embed(self, batch: Batch) -> torch.Tensor:
+        """Features, or in front of the text head unit embeddings."""
+        features = self.features(batch)
+        return features if self.text is None else self.text.embed(features)
+
+    def state_dict(self) -> State:
+        """Everything that was trained, and what goes with it."""
+        return dict(self.weights)
+
+    def load_state_dict(self, state: State) -> None:
+        """Take over copies: training changes weights in place."""
+        self.weights = {name: value.clone() for name, value in state.items()}
+
+    def trained_parameters(self) -> int:
+        """What was trained in the last domain."""
+        return self._trained
+
+    def add(self, tensors: State, prefix: str = "") -> None:
+        """Put more tensors under the weights."""
+        device = self.context.device
+        self.weights |= {prefix + name: value.to(device) for name, value in tensors.items()}
+
+    def of_domains(self, part: str) -> list[torch.Tensor]:
+        """One kind of weights of all domains so far, in the order of the domains."""
+        names = [n for n in self.weights if n.startswith("domains.") and n.endswith(f".{part}")]
+        return [self.weights[name] for name in sorted(names, key=lambda n: int(n.split(".")[1]))]
+
+    def head_names(self) -> list[str]:
+        """The weights of the head, which every domain goes on training."""
+        return [name for name in self.weights if name.startswith("head.")]
+
+    def train(
+        self,
+        domain: TrainDomain,
+        names: Iterable[str],
+        loss: Callable[[TrainBatch], torch.Tensor],
+    ) -> None:
+        """Minimise the loss over the weights of these names."""
+        config = self.context.config
+        # Sorted, because a state that was loaded may have them in another order.
+        trained = [self.weights[name].requires_grad_() for name in sorted(names)]
+        self._trained = sum(weight.numel() for weight in trained)
+        steps = config.steps_for(domain)
+        optimizer = torch.optim.Adam(trained, lr=config.lr)
+        rate = torch.optim.lr_scheduler.LambdaLR(optimizer, config.rate(steps))
+        for batch in domain.batches(config.batch_size, steps=steps, augment=config.augment):
+            optimizer.zero_grad()
+            loss(batch).backward()
+            if config.clip is not None:
+                torch.nn.utils.clip_grad_norm_(trained, config.clip)
+            optimizer.step()
+            rate.step()
+        for weight in trained:
+            weight.requires_grad_(False)
+            weight.grad = None

@@ -1,0 +1,58 @@
+"""Where PACS comes from, and whether it is all there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fsdil_bench import DataError, DataSource, missing_files
+
+from .descriptors import find_images, shortened
+from .image_lists import class_labels
+from .pacs import CLASSES, DOMAINS, IMAGE_PLACES, list_place, read_lists
+from .verifying import Findings
+
+#: Images of each domain; 9,991 in all.
+IMAGES = {"photo": 1670, "art_painting": 2048, "cartoon": 2344, "sketch": 3929}
+
+SOURCE = DataSource(
+    homepage="https://dali-dl.github.io/project_iccv2017.html",
+    license="none stated",
+    verify="fsdil_scenarios.published.pacs_source:verify",
+    layout=(
+        "<domain>/<class>/<image>",
+        f"domains: {', '.join(DOMAINS)}",
+        f"classes: {', '.join(CLASSES)}",
+        "optional: <domain>_train_kfold.txt, <domain>_crossval_kfold.txt",
+    ),
+    manual=(
+        "Open https://dali-dl.github.io/project_iccv2017.html and follow its link to the data set.",
+        "Download the images and, for the official split, the text files called *_kfold.txt.",
+        "Unpack the images into the folder named above and put the text files beside them.",
+    ),
+    size="0.2 GB",
+)
+
+
+def verify(root: Path) -> list[str]:
+    """What is wrong with PACS at `root`, one line each."""
+    try:
+        place = find_images(root, DOMAINS, "pacs", IMAGE_PLACES)
+        where = list_place(root, place)
+        lists = read_lists(where) if where else {}
+        class_labels(lists.values())
+    except DataError as error:
+        return [error.message]
+    findings = Findings(place)
+    for domain, published in IMAGES.items():
+        findings.only(domain, set(CLASSES))
+        count = sum(len(findings.images(f"{domain}/{name}")) for name in CLASSES)
+        findings.compare(domain, count, published)
+    for each in lists.values():
+        absent = missing_files(place, each.paths)
+        if absent:
+            findings.add(
+                "missing files",
+                f"{each.file.name}: {len(absent)} of {len(each.paths)} images are not there: "
+                f"{shortened(absent, 3)}",
+            )
+    return findings.lines()

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import studentized_range
+
+from fsdil_bench import find_records
+from fsdil_bench.analysis.comparison import boards_of, full_comparison
+from fsdil_bench.errors import RequestError
+
+PUBLISHED = Path(__file__).parents[2] / "leaderboards" / "records"
+ONE_SHOT = PUBLISHED / "drawn-1shot"
+
+
+@pytest.fixture(scope="module")
+def cvlc():
+    return find_records(ONE_SHOT / "cvlc")
+
+
+@pytest.fixture(scope="module")
+def slda():
+    return find_records(ONE_SHOT / "slda")
+
+
+def test_scores_and_domains_are_those_of_the_records(cvlc, slda):
+    found = full_comparison(cvlc, slda, "Last")
+    assert found.overall.metric == "Last"
+    for row in found.scores:
+        assert row.a == pytest.approx(np.mean([r.metrics[row.name] for r in cvlc]))
+        assert row.difference == pytest.approx(row.a - row.b)
+    for i, row in enumerate(found.domains):
+        assert row.b == pytest.approx(np.mean([r.matrix[-1][i] for r in slda]))
+        assert row.difference == pytest.approx(row.a - row.b)
+        assert row.interval.low < row.difference < row.interval.high
+    assert found.domains[0].name == "real"
+
+
+def test_the_images_that_decide(cvlc, slda):
+    found = full_comparison(cvlc, slda).deciding
+    (all_,) = found["overall"]
+    only = []
+    for a, b in zip(cvlc, slda, strict=True):
+        ours, theirs = a.predictions(), b.predictions()
+        right, other = (each["classes_5"] == each["labels"] for each in (ours, theirs))
+        only.append([(right & ~other).sum(), (~right & other).sum()])
+    assert (all_.only_a, all_.only_b) == pytest.approx(tuple(np.mean(only, axis=0)))
+    assert sum(row.only_a for row in found["domains"]) == pytest.approx(all_.only_a)
+    assert sum(row.images for row in found["domains"]) == all_.images == 2880
+    balance = [abs(row.only_a - row.only_b) for row in found["classes"]]
+    assert len(balance) == 5
+    assert balance == sorted(balance, reverse=True)
+
+
+def renamed(records, method, **facts):
+    """The records as of another method, of which other things may be known."""
+    return [
+        dataclasses.replace(
+            record,
+            run_id=f"{method} {record.run_id}",
+            spec=record.spec | {"method": method},
+            method=record.method | facts,
+        )
+        for record in records
+    ]
+
+
+def test_routing_only_where_both_route(cvlc, slda):
+    assert full_comparison(cvlc, slda).routing is None
+    found = full_comparison(cvlc, renamed(cvlc, "another router")).routing
+    assert found["a"] == pytest.approx(np.mean([record.routing[-1] for record in cvlc]))
+    assert found["alike"] == 100
+
+
+def test_notes_say_what_else_differs(cvlc, slda):
+    joint = [r for r in renamed(slda, "joint", exemplar_free=False) if r.spec["seed"] < 2]
+    notes = " ".join(full_comparison(cvlc, joint).notes)
+    assert "cvlc seed 2" in notes
+    assert "joint keeps old images" in notes
+    more = find_records(PUBLISHED / "drawn-4shot" / "slda")
+    assert any("drawn-4shot" in note for note in full_comparison(slda, more).notes)
+    assert full_comparison(slda, more).overall.a == "slda on drawn-1shot"
+    assert full_comparison(cvlc[:1], slda[1:]).notes == [
+        "They share no seed: the draws of training images differ between the two."
+    ]
+    assert full_comparison(cvlc, slda).notes == []
+
+
+def test_compare_methods(call, tmp_path):
+    options = (PUBLISHED, "--scenario", "drawn-1shot", "--plot", "out/difference.svg")
+    code, out, err = call("compare", "zero-shot", "linear-probe", *options)
+    assert code == 0, err
+    for expected in ("95% interval", "sketch", "images that decide it", "state (KB)", "Cohen's g",
+                     "zero-shot is better than linear-probe by"):  # fmt: skip
+        assert expected in out
+    assert "AA*" in (tmp_path / "out" / "difference.svg").read_text()
+
+
+def test_compare_as_json(call):
+    code, out, err = call("compare", ONE_SHOT / "cvlc", ONE_SHOT / "slda", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["overall"]["seeds"] == [0, 1, 2]
+    assert found["overall"]["interval"]["level"] == 0.95
+    assert len(found["domains"]) == 6
+    again = call("compare", ONE_SHOT / "cvlc", ONE_SHOT / "slda", "--json")[1]
+    assert again == out
+
+
+def test_one_seed_is_said(call, tmp_path):
+    for method in ("cvlc", "slda"):
+        folder = next((ONE_SHOT / method).glob("seed0-*"))
+        shutil.copytree(folder, tmp_path / "runs" / method)
+    code, out, err = call("compare", "cvlc", "slda")  # without RUNS: those below ./runs
+    assert code == 0, err
+    assert "test images only: one seed" in out
+    assert "is not known" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cvlc", "slda", PUBLISHED), "several scenarios: drawn-1shot, drawn-2shot"),
+        (("cvcl", "slda", ONE_SHOT), "Did you mean 'cvlc'?"),
+        (("cvlc", "slda", ONE_SHOT, "--scenario", "drawn-2shot"), "no run of drawn-2shot"),
+        (("cvlc", ONE_SHOT, ONE_SHOT), "several methods"),
+        (("cvlc", "slda"), "no runs"),
+        (("cvlc", "slda", "nowhere"), "'nowhere' does not exist"),
+        (("cvlc", "slda", ONE_SHOT, "--plot", "figure.docx"), "Let it end in .pdf, .png, .svg"),
+    ],
+)
+def test_what_cannot_be_compared(call, arguments, message):
+    code, _, err = call("compare", *arguments)
+    assert code == 2 or "does not exist" in err
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_rank(call, tmp_path):
+    code, out, err = call("rank", PUBLISHED, "--plot", tmp_path / "ranks.svg")
+    assert code == 0, err
+    assert "on 4 boards: drawn-1shot, tiny-clip;" in out
+    assert "ranpac" in (tmp_path / "ranks.svg").read_text()
+    found = json.loads(call("rank", PUBLISHED, "--json")[1])
+    assert list(found["ranks"].values()) == sorted(found["ranks"].values())
+    boards = [{path.name for path in board.iterdir()} for board in PUBLISHED.iterdir()]
+    everywhere, somewhere = set.intersection(*boards), set.union(*boards)
+    assert set(found["ranks"]) == everywhere
+    lacking = ", ".join(sorted(somewhere - everywhere))
+    assert not lacking or f"Left out, for some board lacks them: {lacking}." in out
+    k = len(everywhere)
+    expected = studentized_range.ppf(0.95, k, np.inf) * np.sqrt(k * (k + 1) / (12 * len(boards)))
+    assert found["critical_difference"] == pytest.approx(expected, rel=1e-3)
+    assert f"more than {expected:.2f} apart (Nemenyi)" in out
+
+
+def test_rank_of_one_board(call):
+    code, out, err = call("rank", ONE_SHOT)
+    assert code == 0, err
+    assert "nothing to average" in out
+
+
+def test_boards_hold_only_what_compares(cvlc, slda):
+    other = dataclasses.replace(cvlc[0], run_id="other", spec=cvlc[0].spec | {"config": {}})
+    (board,) = boards_of([*cvlc, *cvlc, *slda, other]).values()
+    assert sorted(map(len, board.values())) == [1, 3, 3]
+    assert sum(label.startswith("cvlc [") for label in board) == 2
+    half = dataclasses.replace(other, spec=cvlc[0].spec | {"precision": "bf16"})
+    with pytest.raises(RequestError, match="differ in precision: fp32 and bf16"):
+        boards_of([*cvlc, half])
+    weights = dataclasses.replace(other, method=other.method | {"weights": "others"})
+    with pytest.raises(RequestError, match="different backbones"):
+        boards_of([*cvlc, weights])

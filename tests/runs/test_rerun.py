@@ -1,0 +1,303 @@
+"""Running records again: what is the same, what differs, and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import fsdil_bench
+from fsdil_bench import Record, cli
+from fsdil_bench.errors import RequestError
+from fsdil_bench.records.checks import check_folder
+from fsdil_bench.records.record import content_hash, file_sha256
+from fsdil_bench.runs.rerun import (
+    EXACT,
+    LAST_BITS,
+    LAST_BITS_OF_BF16,
+    Outcome,
+    allowed,
+    compare,
+    row_of,
+    surroundings,
+    verify,
+)
+
+TOY = Path(__file__).parent.parent / "toy_plugin.py"
+
+
+@pytest.fixture(scope="module")
+def finished(toy_registry, tmp_path_factory):
+    """Runs of seeds 0 and 1."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        out = tmp_path_factory.mktemp("runs")
+        return [
+            fsdil_bench.run("toy-means", "toy-2shot", seed=s, out=out, registry=toy_registry)
+            for s in (0, 1)
+        ]
+
+
+@pytest.fixture
+def record(finished, tmp_path):
+    return Record.load(Path(shutil.copytree(finished[0].folder, tmp_path / "runs" / "run")))
+
+
+@pytest.fixture
+def again(toy_registry, tmp_path):
+    def run(record, **options):
+        return verify(record, registry=toy_registry, out=tmp_path / "again", **options)
+
+    return run
+
+
+def pretend(record, change):
+    """A record of other predictions that fit it in every respect."""
+    path = record.folder / "predictions.npz"
+    arrays = record.predictions()
+    change(arrays)
+    np.savez_compressed(path, **arrays)
+    values = json.loads(record.to_json())
+    labels, domains = arrays["labels"], arrays["domains"]
+    for t, row in enumerate(values["matrix"]):
+        right = arrays[f"classes_{t}"] == labels[: len(arrays[f"classes_{t}"])]
+        seen = domains[: len(right)]
+        row[:] = [100.0 * float(right[seen == i].mean()) for i in range(t + 1)]
+    tests = [domain["test"] for domain in values["scenario"]["domains"]]
+    values["metrics"] = fsdil_bench.scores(values["matrix"], tests)
+    values["predictions_sha256"] = file_sha256(path)
+    values["content_sha256"] = content_hash(values)
+    (record.folder / "record.json").write_text(json.dumps(values))
+    checked = check_folder(record.folder)
+    assert checked.problems == ()
+    return checked.record
+
+
+def flip(arrays, count=1, by=1):
+    arrays["classes_3"][:count] = (arrays["classes_3"][:count] + by) % 3
+
+
+def test_the_same_run_is_identical(record, again):
+    found = again(record)
+    assert (found.outcome, found.differing, found.largest) == (Outcome.IDENTICAL, 0, 0.0)
+    assert found.predictions == sum(30 + 3 * t for t in range(4)) + 30 * 3 + 33 * 2 + 36
+    assert found.surroundings == ()
+
+
+@pytest.mark.slow
+def test_sealed_again(record, again):
+    assert again(record, sealed=True).outcome == Outcome.IDENTICAL
+
+
+def test_few_other_predictions_are_close_within_the_tolerance(record, again):
+    other = pretend(record, flip)
+    by_default = again(other)
+    assert "1 of " in by_default.reason
+    assert by_default.outcome == Outcome.DIFFERS  # 138 test images: one of them is much
+    assert again(other, tolerance=by_default.largest).outcome == Outcome.CLOSE
+    assert again(other, tolerance=by_default.largest * 0.99).outcome == Outcome.DIFFERS
+
+
+def test_made_up_predictions_that_fit_their_record_differ(record, again):
+    found = again(pretend(record, lambda arrays: flip(arrays, 60)))
+    assert found.outcome == Outcome.DIFFERS
+    assert found.differing == 60
+    assert found.largest > LAST_BITS.points
+
+
+def test_a_record_of_another_code_version_says_which(record, again):
+    other = replace(
+        record,
+        run_id="0" * 16,
+        method=record.method
+        | {"code": {"method": "f" * 16, "scenario": record.method["code"]["scenario"]}},
+    )
+    found = again(other)
+    assert found.outcome == Outcome.NOT_RUN
+    assert "the code of the method is another: ffffffffffffffff in the record" in found.reason
+    assert "scenario" not in found.reason
+    anyway = again(other, anyway=True)
+    assert anyway.outcome == Outcome.IDENTICAL
+    assert "although the code of the method is another" in anyway.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": {"weights": "other"}}, "the weights are others"),
+        ({"scenario": {"digest": "0" * 64}}, "the samples are others"),
+        ({"spec": {"config": {"knob": 1}}}, "unknown option of method toy-means: 'knob'"),
+        ({"spec": {"method": "gone"}}, "unknown method 'gone'"),
+        ({"spec": {"order": ["d0", "d7"]}}, "d7"),
+    ],
+)
+def test_what_stands_in_the_way_is_named(record, again, changes, words):
+    values = {name: getattr(record, name) | change for name, change in changes.items()}
+    found = again(replace(record, run_id="0" * 16, **values))
+    assert found.outcome == Outcome.NOT_RUN
+    assert words in found.reason
+
+
+def test_another_protocol_is_the_last_guess(record, again):
+    assert "protocol" in again(replace(record, run_id="0" * 16)).reason
+
+
+def test_the_records_number_of_threads_is_used(record, again):
+    before = torch.get_num_threads()
+    other = replace(record, provenance=record.provenance | {"threads": before + 1})
+    found = again(other)
+    assert torch.get_num_threads() == before
+    assert not any("threads" in line for line in found.surroundings)
+
+
+def test_differences_of_the_places_are_named(record):
+    here = record.provenance
+    there = here | {"threads": 99, "packages": here["packages"] | {"torch": "1.0"}, "commit": {}}
+    found = list(surroundings(there, here))
+    assert found[0].startswith("threads: 99 in the record")
+    assert any(line.startswith("torch: 1.0 in the record") for line in found)
+    assert list(surroundings(here, here)) == []
+
+
+def test_the_records_batch_size_is_used(record, again):
+    other = replace(record, provenance=record.provenance | {"batch_size": 7})
+    assert not any("batch_size" in line for line in again(other).surroundings)
+
+
+CPU = {
+    "device": "cpu", "gpu": "", "processor": "A", "threads": 2, "batch_size": 32,
+    "packages": {"torch": "2"}, "commit": {"sha": "1"}, "deterministic": False,
+}  # fmt: skip
+GPU = CPU | {"device": "cuda", "gpu": "B", "deterministic": True}
+
+
+@pytest.mark.parametrize(
+    ("said", "here", "precision", "expected"),
+    [
+        (CPU, CPU, "fp32", EXACT),
+        (CPU, CPU | {"platform": "another kernel"}, "fp32", EXACT),
+        (CPU, CPU | {"processor": "C"}, "fp32", LAST_BITS),
+        (CPU, CPU | {"threads": 3}, "fp32", LAST_BITS),
+        (CPU, CPU | {"batch_size": 8}, "fp32", LAST_BITS),
+        (CPU, CPU | {"packages": {"torch": "3"}}, "fp32", LAST_BITS),
+        (CPU, CPU | {"commit": {"sha": "2"}}, "fp32", LAST_BITS),
+        ({k: v for k, v in CPU.items() if k != "batch_size"}, CPU, "fp32", LAST_BITS),
+        (CPU, GPU, "fp32", LAST_BITS),
+        (GPU, GPU, "bf16", EXACT),
+        (GPU, GPU | {"threads": 9}, "tf32", EXACT),
+        (GPU, GPU | {"gpu": "C"}, "tf32", LAST_BITS),
+        (GPU | {"deterministic": False}, GPU | {"deterministic": False}, "tf32", LAST_BITS),
+        (GPU | {"deterministic": False}, GPU | {"deterministic": False}, "bf16", LAST_BITS_OF_BF16),
+    ],
+)
+def test_what_may_differ_depends_on_the_devices(said, here, precision, expected):
+    assert allowed(said, here, precision) == expected
+
+
+@pytest.fixture
+def mistaken(finished, tmp_path):
+    """Two records of the same scores: as many mistakes, but others."""
+
+    def make(count):
+        copies = [shutil.copytree(finished[0].folder, tmp_path / name) for name in ("a", "b")]
+        return [
+            pretend(Record.load(Path(copy)), lambda arrays, by=by: flip(arrays, count, by))
+            for by, copy in enumerate(copies, 1)
+        ]
+
+    return make
+
+
+def test_a_single_prediction_counts_where_bits_are_stable(mistaken):
+    one, other = mistaken(1)
+    found = compare(one, other)
+    assert (found.outcome, found.differing, found.largest) == (Outcome.DIFFERS, 1, 0.0)
+    assert "none should here" in found.reason
+    elsewhere = replace(one, provenance=one.provenance | {"processor": "another"})
+    assert compare(elsewhere, other).outcome == Outcome.CLOSE
+
+
+def test_too_many_other_predictions_are_no_last_bits(mistaken):
+    one, other = mistaken(12)
+    elsewhere = replace(one, provenance=one.provenance | {"processor": "another"})
+    found = compare(elsewhere, other)
+    assert found.largest == 0.0
+    assert 100 * found.differing > LAST_BITS.percent * found.predictions
+    assert found.outcome == Outcome.DIFFERS
+    assert "allowed: 2 %" in found.reason
+    assert compare(elsewhere, other, 0.0).outcome == Outcome.CLOSE  # scores alone, by wish
+
+
+def test_other_test_images(record, finished):
+    moved = record.predictions()
+    moved["labels"] = moved["labels"][::-1].copy()
+    np.savez_compressed(record.folder / "predictions.npz", **moved)
+    assert compare(record, finished[0]).outcome == Outcome.DIFFERS
+
+
+def test_a_record_is_never_compared_with_itself(record, toy_registry):
+    with pytest.raises(RequestError, match="holds the records"):
+        verify(record, registry=toy_registry, out=record.folder.parent.parent)
+
+
+def test_rows_are_seeds_of_one_method(finished):
+    assert row_of(finished[0]) == row_of(finished[1])
+    assert row_of(finished[0]) != row_of(replace(finished[1], sealed=True))
+
+
+# --- the command ---
+
+
+def test_exit_codes(call, record, finished):
+    both = finished[0].folder.parent
+    code, out, err = call("verify", both, "--plugin", TOY, "--quiet")
+    assert code == 0, err
+    assert out.count("identical: toy-means on toy-2shot") == 2
+    code, out, _ = call("verify", "--no-run", both)
+    assert (code, "2 records: 2 valid, 0 not" in out) == (0, True)
+
+    code, out, _ = call("verify", both)  # the plugin is not given
+    assert code == 5
+    assert "not run again: " in out
+    assert "unknown method 'toy-means'" in out
+
+    pretend(record, lambda arrays: flip(arrays, 60))
+    code, out, _ = call("verify", record.folder, "--plugin", TOY, "-q")
+    assert code == 4
+    assert "differs: toy-means on toy-2shot, seed 0" in out
+    assert "nothing in the provenance differs" in out
+
+    (record.folder / "predictions.npz").unlink()
+    code, out, _ = call("verify", record.folder, "--plugin", TOY, "-q")
+    assert code == 3
+    assert "not valid: " in out
+
+
+def test_one_drawn_seed_per_row_and_json(call, finished):
+    both = finished[0].folder.parent
+    options = ["--plugin", TOY, "-q", "--json", "--sample-seed", 3]
+    code, out, _ = call("verify", both, "--per-row", *options)
+    assert code == 0
+    found = json.loads(out)
+    outcomes = [each["again"] for each in found["records"]]
+    assert sorted(outcome is None for outcome in outcomes) == [False, True]
+    assert [o["outcome"] for o in outcomes if o] == ["identical"]
+    assert json.loads(call("verify", both, "--sample", 1, *options)[1])["problems"] == []
+
+
+def test_the_default_tolerance_in_the_help(call, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fsdil-bench", "verify", "--help"])
+    cli.main()
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"else {LAST_BITS.points}, in bf16 {LAST_BITS_OF_BF16.points}]" in said
+
+
+def test_nothing_there(call, tmp_path):
+    assert call("verify", tmp_path)[0] == 2
+    assert call("verify", tmp_path / "none")[0] == 2
