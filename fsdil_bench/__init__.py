@@ -28,7 +28,7 @@ from .plugins.descriptors import (
 )
 from .plugins.hookspecs import hookimpl
 from .plugins.method import Context, Method, RouterMethod, State
-from .plugins.options import knob
+from .plugins.options import knob, option
 from .seeds import numpy_generator
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ __all__ = [
     "missing_files",
     "numpy_generator",
     "open_clip_backbone",
+    "option",
     "read_image",
     "run",
     "scores",

@@ -19,30 +19,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fsdil_bench import AvalancheConfig, avalanche_method, knob
+from fsdil_bench import AvalancheConfig, avalanche_method, option
 
 
 @dataclass(frozen=True)
 class EWCConfig(AvalancheConfig):
-    """Knobs of avalanche-ewc."""
+    """Options of avalanche-ewc."""
 
-    ewc_lambda: float = knob(1000.0, "weight of the penalty", minimum=0)
-    decay: float = knob(1.0, "factor on the importances of earlier domains", minimum=0, maximum=1)
+    ewc_lambda: float = option(1000.0, "weight of the penalty", minimum=0)
+    decay: float = option(1.0, "factor on the importances of earlier domains", minimum=0, maximum=1)
 
 
 @dataclass(frozen=True)
 class LwFConfig(AvalancheConfig):
-    """Knobs of avalanche-lwf."""
+    """Options of avalanche-lwf."""
 
-    alpha: float = knob(1.0, "weight of the distillation", minimum=0)
-    temperature: float = knob(2.0, "temperature of the distillation", minimum=0.01)
+    alpha: float = option(1.0, "weight of the distillation", minimum=0)
+    temperature: float = option(2.0, "temperature of the distillation", minimum=0.01)
 
 
 @dataclass(frozen=True)
 class ReplayConfig(AvalancheConfig):
-    """Knobs of avalanche-replay."""
+    """Options of avalanche-replay."""
 
-    images: int = knob(200, "images kept, of all domains together", minimum=1)
+    images: int = option(200, "images kept, of all domains together", minimum=1)
 
 
 def naive(config: AvalancheConfig, **parts: Any) -> Any:

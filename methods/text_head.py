@@ -8,14 +8,14 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Context, RequestError, knob
+from fsdil_bench import Context, RequestError, option
 
 PHOTO = ("a photo of a {}.",)
 
 
 def templates_knob() -> Any:
-    """The knob for the sentences that class names are put into, the same for all methods."""
-    return knob(PHOTO, "sentences with {} for the class name; give a JSON list")
+    """The option for the sentences that class names are put into, the same for all methods."""
+    return option(PHOTO, "sentences with {} for the class name; give a JSON list")
 
 
 def class_embeddings(context: Context, templates: Sequence[str] = PHOTO) -> torch.Tensor:

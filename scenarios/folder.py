@@ -32,8 +32,8 @@ from fsdil_bench import (
     find_copies,
     hookimpl,
     is_image_name,
-    knob,
     numpy_generator,
+    option,
 )
 
 from .names import read_names, read_synonyms
@@ -60,10 +60,10 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
 class Options:
     """What can be set with `--scenario-set`."""
 
-    test_fraction: float = knob(
+    test_fraction: float = option(
         0.3, "part of each domain's and class's images to test on", minimum=0.01, maximum=0.99
     )
-    drop_duplicates: bool = knob(False, DROPPING)
+    drop_duplicates: bool = option(False, DROPPING)
 
 
 def build(request: ScenarioRequest) -> Stream:

@@ -40,7 +40,7 @@ def test_an_unknown_argument_is_named_with_the_nearest_and_all_others(toy_regist
     for call, others in (
         (fsdil_bench.run, ("reuse_base", "workers", "precision", "synonyms")),
         (prepare, ("workers", "precision", "synonyms")),
-        (tune, ("knob", "reuse_base", "workers", "synonyms")),
+        (tune, ("option", "reuse_base", "workers", "synonyms")),
     ):
         with pytest.raises(fsdil_bench.RequestError) as caught:
             call("toy-means", "toy-1shot", registry=toy_registry, sede=1)

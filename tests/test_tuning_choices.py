@@ -28,11 +28,11 @@ TUNED = {
 
 
 def ids(choice):
-    return f"{choice['method']}-{choice['knob']}"
+    return f"{choice['method']}-{choice['option']}"
 
 
 def test_all_of_them_were_tuned_with_as_many_tries():
-    rates = {choice["method"]: choice for choice in CHOICES if choice["knob"] == "lr"}
+    rates = {choice["method"]: choice for choice in CHOICES if choice["option"] == "lr"}
     assert rates.keys() == TUNED.keys()
     for choice in rates.values():
         assert choice["values"] == pytest.approx([f * choice["default"] for f in FACTORS])
@@ -46,13 +46,13 @@ def test_presets_follow_from_choices(choice):
         kind = load_method_class(info)
         layers = kind.presets.get("drawn", {}), info.overrides
         config = as_dict(resolve(kind.Config, *layers, owner=method, see=""))
-        assert config[choice["knob"]] == choice["chosen"], method
+        assert config[choice["option"]] == choice["chosen"], method
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=ids)
 def test_the_choice_follows_from_the_scores(choice):
     assert choice["scenario"] == "drawn-4shot@validation"
-    kept = {name: choice[name] for name in ("method", "knob", "scenario", "default", "images")}
+    kept = {name: choice[name] for name in ("method", "option", "scenario", "default", "images")}
     values, scores, seeds = (tuple(choice[name]) for name in ("values", "scores", "seeds"))
     again = Choice(**kept, values=values, scores=scores, seeds=seeds)
     assert again.chosen == choice["chosen"]

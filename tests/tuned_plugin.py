@@ -7,16 +7,16 @@ from typing import Literal
 
 import torch
 
-from fsdil_bench import Method, MethodInfo, hookimpl, knob
+from fsdil_bench import Method, MethodInfo, hookimpl, option
 
 
 @dataclass(frozen=True)
 class Config:
-    lr: float = knob(0.01, "right from 0.02 to 0.04", minimum=0)
-    width: int = knob(4, "of no consequence", minimum=1)
-    depth: int = knob(1, "of no consequence", minimum=1)
-    kind: Literal["good", "bad"] = knob("bad", "what it says")
-    off: float = knob(0.0, "of no consequence")
+    lr: float = option(0.01, "right from 0.02 to 0.04", minimum=0)
+    width: int = option(4, "of no consequence", minimum=1)
+    depth: int = option(1, "of no consequence", minimum=1)
+    kind: Literal["good", "bad"] = option("bad", "what it says")
+    off: float = option(0.0, "of no consequence")
 
 
 class Aimed(Method):

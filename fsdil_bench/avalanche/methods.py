@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 
 from fsdil_bench.plugins.method import Context, Method, State
-from fsdil_bench.plugins.options import knob
+from fsdil_bench.plugins.options import option
 from fsdil_bench.runs.views import Batch, TrainDomain
 from fsdil_bench.seeds import seed_everything
 
@@ -41,15 +41,15 @@ _DOMAIN = 1 << 32  # an image's place is its domain times this plus its position
 
 @dataclass(frozen=True)
 class AvalancheConfig:
-    """Knobs of every Avalanche strategy; the defaults are for ViT-B/16."""
+    """Options of every Avalanche strategy; the defaults are for ViT-B/16."""
 
-    lr: float = knob(1e-5, "learning rate of AdamW", minimum=0)
-    weight_decay: float = knob(0.1, "weight decay of AdamW", minimum=0)
-    batch_size: int = knob(64, "images per step", minimum=1)
-    base_epochs: int = knob(1, "passes over the base domain", minimum=0)
-    steps: int = knob(100, "gradient steps for a few-shot domain", minimum=0)
-    augment: bool = knob(True, "train on augmented views")
-    template: str = knob("a photo of a {}.", "the sentence that class names are put into")
+    lr: float = option(1e-5, "learning rate of AdamW", minimum=0)
+    weight_decay: float = option(0.1, "weight decay of AdamW", minimum=0)
+    batch_size: int = option(64, "images per step", minimum=1)
+    base_epochs: int = option(1, "passes over the base domain", minimum=0)
+    steps: int = option(100, "gradient steps for a few-shot domain", minimum=0)
+    augment: bool = option(True, "train on augmented views")
+    template: str = option("a photo of a {}.", "the sentence that class names are put into")
 
 
 def avalanche_method(

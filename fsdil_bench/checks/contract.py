@@ -38,9 +38,7 @@ def contract(world: Slice) -> str:
         json.dumps(dict(trial.method.diagnostics()))
     _check_embeddings(world)
     names = len(trial.stages[-1].state)
-    return (
-        f"state of {names} tensors, {trained:,} trained parameters, {len(world_knobs(world))} knobs"
-    )
+    return f"state of {names} tensors, {trained:,} trained parameters, {len(world_options(world))} options"
 
 
 def ids(world: Slice) -> str:
@@ -97,7 +95,7 @@ def check_ids(call: str, values: Any, images: int, limit: int) -> None:
         )
 
 
-def world_knobs(world: Slice) -> list[str]:
+def world_options(world: Slice) -> list[str]:
     """The names of the method's options."""
     return [field.name for field in dataclasses.fields(world.job.method_class.Config)]
 

@@ -1,4 +1,4 @@
-"""Checks that learning does something, and that every knob does."""
+"""Checks that learning does something, and that every option does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from .finding import CheckError
-from .knob_values import quantities, switches, values
+from .option_values import quantities, switches, values
 from .slice import TRAINING, Slice, Stage, as_array
 
 
@@ -42,11 +42,11 @@ def learns(world: Slice) -> str:
     return "other images give another state, another state gives other predictions"
 
 
-def knobs(world: Slice) -> str:
-    """Every knob of Config changes the state or the predictions.
+def options(world: Slice) -> str:
+    """Every option of Config changes the state or the predictions.
 
-    A few values are tried, alone and then together with another value of each other knob. What
-    cannot show on a small slice is declared: `inert = {"knob": "why"}` in the method's class.
+    A few values are tried, alone and then together with another value of each other option. What
+    cannot show on a small slice is declared: `inert = {"option": "why"}` in the method's class.
     """
     config, kind = world.job.config, world.job.method_class
     tried = values(config, world.full)
@@ -54,11 +54,11 @@ def knobs(world: Slice) -> str:
     unknown = set(kind.inert) - set(tried)
     if unknown:
         raise CheckError(
-            f"`inert` names what is no knob: {', '.join(sorted(unknown))}", "Correct the name."
+            f"`inert` names what is no option: {', '.join(sorted(unknown))}", "Correct the name."
         )
     runs = _Runs(world)
     dead, helped = [], {}
-    with world.progress.phase("knobs", len(names)):
+    with world.progress.phase("options", len(names)):
         for name in names:
             if name not in kind.inert:
                 effect = _effect(runs, name)
@@ -70,13 +70,13 @@ def knobs(world: Slice) -> str:
     if dead:
         raise CheckError(
             f"without effect, alone and with any other: {', '.join(dead)}",
-            "Use the knob or remove it; if it cannot show on a small slice, say why in the "
-            'class attribute inert = {"knob": "why"}.',
+            "Use the option or remove it; if it cannot show on a small slice, say why in the "
+            'class attribute inert = {"option": "why"}.',
         )
     notes = [f"{name} with {effect}" for name, effect in helped.items()]
     notes += [f"{name} is declared inert ({why})" for name, why in kind.inert.items()]
     active = len(set(names) - set(kind.inert))
-    return f"{active} knobs change the outcome" + (f" ({'; '.join(notes)})" if notes else "")
+    return f"{active} options change the outcome" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 class _Runs:
@@ -111,7 +111,7 @@ class _Runs:
 
 
 def _effect(runs: _Runs, name: str) -> str | None:
-    """What has to be set besides to see the knob's effect (""), or None if there is none."""
+    """What has to be set besides to see the option's effect (""), or None if there is none."""
     for besides, value, depth in _attempts(runs.world, name):
         if runs.differ(besides, {**besides, name: value}, depth):
             return ", ".join(f"{key}={setting}" for key, setting in besides.items())
@@ -119,8 +119,8 @@ def _effect(runs: _Runs, name: str) -> str | None:
 
 
 def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, int]]:
-    """Other settings, a value of the knob, and how many domains to look at: cheap ones first, and
-    before all combinations those with what the knob's help speaks of."""
+    """Other settings, a value of the option, and how many domains to look at: cheap ones first, and
+    before all combinations those with what the option's help speaks of."""
     config, full, all_domains = world.job.config, world.full, world.cut.domains
     own = values(config, full)[name]
     choices, sizes = switches(config, full), quantities(config, full)
@@ -146,7 +146,7 @@ def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, in
 
 
 def _hint(config: Any, name: str, key: str, setting: Any) -> bool:
-    """Whether the help of a knob names another one, or a setting of it."""
+    """Whether the help of a option names another one, or a setting of it."""
     [told] = [field.metadata.get("help", "") for field in fields(config) if field.name == name]
     said = set(re.findall(r"[a-z]+", told.lower()))
     about = {str(setting).lower(), key} if isinstance(setting, str) else {key}

@@ -1,7 +1,7 @@
 """The small world that methods are checked on: a slice of a scenario, and runs through it.
 
 The harness' own parts do the work (shots, views, seeds, backbone); only the loop is written anew,
-because checks look at what happens between the steps. Runs are short: knobs that say how long to
+because checks look at what happens between the steps. Runs are short: options that say how long to
 train are lowered, since no check asks how good a method is.
 """
 
@@ -33,7 +33,7 @@ from .watching import Sightings, WatchedDomain
 
 SCENARIO = "drawn-2shot"
 _SEED = 0
-#: How knobs are called that say how long to train, and these with those for how often to look.
+#: How options are called that say how long to train, and these with those for how often to look.
 TRAINING = {"steps", "epochs", "iterations"}
 _LENGTHS = TRAINING | {"views"}
 _SHORT = 2
@@ -353,7 +353,7 @@ def _first(samples: Samples, classes: int, count: int, skipped: int = 0) -> Samp
 
 
 def _lowered(config: Any, given: Mapping[str, Any]) -> dict[str, int]:
-    """Shorter training, by the names of knobs, unless the user has set them."""
+    """Shorter training, by the names of options, unless the user has set them."""
     lengths = {
         f.name: getattr(config, f.name)
         for f in fields(config)

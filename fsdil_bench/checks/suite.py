@@ -41,7 +41,7 @@ CHECKS: dict[str, Check] = {
         memory.growth,
         memory.exemplars,
         memory.leaks,
-        learning.knobs,
+        learning.options,
     )
 }
 

@@ -160,14 +160,14 @@ def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
 
 def _show_method(registry: Registry, name: str, as_json: bool) -> None:
     from fsdil_bench.plugins.descriptors import load_factory
-    from fsdil_bench.plugins.options import knobs
+    from fsdil_bench.plugins.options import options_of
 
     info = registry.method(name)
     method = load_factory(info.factory, f"method '{name}'")
-    defaults = {k.name: info.overrides.get(k.name, k.default) for k in knobs(method.Config)}
+    defaults = {k.name: info.overrides.get(k.name, k.default) for k in options_of(method.Config)}
     if as_json:
         described = {k.name: {"type": k.type, "default": defaults[k.name], "help": k.help}
-                     for k in knobs(method.Config)}  # fmt: skip
+                     for k in options_of(method.Config)}  # fmt: skip
         click.echo(json.dumps({"method": name, "options": described, "presets": method.presets}))
         return
     click.echo(f"{name}: {info.summary}" + (f" ({info.paper})" if info.paper else ""))
@@ -178,12 +178,12 @@ def _show_method(registry: Registry, name: str, as_json: bool) -> None:
 
 
 def _print_knobs(config: type, flag: str, overrides: Any = None) -> None:
-    from fsdil_bench.plugins.options import knobs
+    from fsdil_bench.plugins.options import options_of
     from fsdil_bench.report.terminal import table
 
     rows = [
         [k.name, k.type, _shown((overrides or {}).get(k.name, k.default)), k.help]
-        for k in knobs(config)
+        for k in options_of(config)
     ]
     if rows:
         console().print(table([f"option ({flag} option=value)", "takes", "default", "what"], rows))

@@ -26,7 +26,7 @@ from .run_options import parse_seeds, run_arguments, run_options
     "\b\n"
     "  fsdil-bench tune l2p --scenario drawn-4shot\n"
     "  fsdil-bench tune coop s-prompts --scenario drawn-4shot --write choices.json\n"
-    "  fsdil-bench tune ewc --scenario drawn-4shot --knob strength --values 10,100,1000\n"
+    "  fsdil-bench tune ewc --scenario drawn-4shot --option strength --values 10,100,1000\n"
     "\n"
     "The candidates run on <scenario>@validation, which is made of the base domain's training\n"
     "images alone. The same command again repeats nothing that is done. Nothing is set: give the\n"
@@ -34,7 +34,7 @@ from .run_options import parse_seeds, run_arguments, run_options
 )
 @click.argument("methods", nargs=-1, required=True, metavar="METHOD...")
 @click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-4shot.")
-@click.option("--knob", "-k", default="lr", show_default=True, help="The option to choose.")
+@click.option("--option", "-k", default="lr", show_default=True, help="The option to choose.")
 @click.option(
     "--values", default="",
     help="Comma-separated.  [default: 0.3, 1, 3, 10 and 30 times the method's default]",
@@ -50,7 +50,7 @@ from .run_options import parse_seeds, run_arguments, run_options
 def tune(
     methods: Sequence[str],
     scenario: str,
-    knob: str,
+    option: str,
     values: str,
     seeds: str | None,
     write: Path | None,
@@ -75,11 +75,11 @@ def tune(
     for method in methods:
 
         def tell(value: Any, score: float, method: str = method) -> None:
-            progress.say(f"{method}: {knob} = {_text(value)} has AA* {score:.2f}")
+            progress.say(f"{method}: {option} = {_text(value)} has AA* {score:.2f}")
 
         choices.append(
             tune_one(
-                method, scenario, knob=knob, values=candidates, seeds=parse_seeds(None, seeds),
+                method, scenario, option=option, values=candidates, seeds=parse_seeds(None, seeds),
                 registry=registry, progress=progress, tell=tell, **arguments,
             )
         )  # fmt: skip
@@ -95,7 +95,7 @@ def tune(
             [_text(value), f"{score:.2f}", _mark(choice, value)]
             for value, score in zip(choice.values, choice.scores, strict=True)
         ]
-        console().print(table([knob, "AA*", ""], rows, f"{choice.method} on {choice.scenario}"))
+        console().print(table([option, "AA*", ""], rows, f"{choice.method} on {choice.scenario}"))
         click.echo(
             f"on {choice.images} images, scores within {choice.error:.1f} of the best are its equal"
         )

@@ -99,7 +99,7 @@ class LauncherInfo:
     """A way to run the tasks of a sweep: `factory` maps a `LauncherSetup` to a `Launcher`.
 
     `extra` is the extra of fsdil-bench that it needs ("ray"), `options` a config class with the
-    knobs that `--launcher-set` sets.
+    options that `--launcher-set` sets.
     """
 
     name: str

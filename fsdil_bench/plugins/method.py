@@ -47,9 +47,9 @@ class Context:
 class Method(ABC):
     """Base class of all methods.
 
-    Class attributes say what it needs: `Config`, a frozen dataclass of knobs; `presets`, config
+    Class attributes say what it needs: `Config`, a frozen dataclass of options; `presets`, config
     values per data set; `inputs`, which of "images" and "features" a test batch must hold; `inert`,
-    knobs that change no result on a small slice of data and why (for `fsdil-bench check`).
+    options that change no result on a small slice of data and why (for `fsdil-bench check`).
     """
 
     Config: ClassVar[type] = NoConfig

@@ -1,8 +1,8 @@
-"""Typed options for methods and scenarios: a frozen dataclass whose fields are knobs.
+"""Typed options for methods and scenarios: a frozen dataclass whose fields are options.
 
     @dataclass(frozen=True)
     class Config:
-        steps: int = knob(100, "gradient steps in a few-shot domain", minimum=0)
+        steps: int = option(100, "gradient steps in a few-shot domain", minimum=0)
 
 `resolve` layers presets, files and `--set key=value` over the defaults; an unknown key or a
 value of the wrong type is an error that lists what is valid.
@@ -24,11 +24,11 @@ C = TypeVar("C")
 
 @dataclasses.dataclass(frozen=True)
 class NoConfig:
-    """The config of a method or scenario without knobs."""
+    """The config of a method or scenario without options."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Knob:
+class Option:
     """One option, as shown to users."""
 
     name: str
@@ -37,7 +37,7 @@ class Knob:
     help: str
 
 
-def knob(
+def option(
     default: Any, help: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> Any:
     """A dataclass field with a help text and, for numbers, a range."""
@@ -46,11 +46,15 @@ def knob(
     )
 
 
-def knobs(config_type: type) -> list[Knob]:
+#: The name that `option` had first; plugins may go on using it.
+knob = option
+
+
+def options_of(config_type: type) -> list[Option]:
     """All options of a config class, in order."""
     hints = typing.get_type_hints(config_type)
     return [
-        Knob(f.name, _type_name(hints[f.name]), f.default, f.metadata.get("help", ""))
+        Option(f.name, _type_name(hints[f.name]), f.default, f.metadata.get("help", ""))
         for f in dataclasses.fields(config_type)
     ]
 

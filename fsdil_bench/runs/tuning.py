@@ -49,7 +49,7 @@ class Choice:
     """
 
     method: str
-    knob: str
+    option: str
     scenario: str
     seeds: tuple[int, ...]
     images: int
@@ -91,7 +91,7 @@ def tune(
     method: str,
     scenario: str,
     *,
-    knob: str = "lr",
+    option: str = "lr",
     values: Sequence[Any] = (),
     seeds: Sequence[int] = (0,),
     config: Mapping[str, Any] | None = None,
@@ -115,12 +115,12 @@ def tune(
             f"Leave @{identity.variant} out: options are chosen on @{VALIDATION}.",
         )
     scenario = str(dataclasses.replace(identity, variant=VALIDATION))
-    default, tried = _candidates(method, identity.dataset, registry, knob, values)
+    default, tried = _candidates(method, identity.dataset, registry, option, values)
     scores, images = [], 0
     for value in tried:
         records = [
             run(
-                method, scenario, seed=seed, config={**(config or {}), knob: value}, out=out,
+                method, scenario, seed=seed, config={**(config or {}), option: value}, out=out,
                 registry=registry, progress=progress, **request,
             )
             for seed in seeds
@@ -128,11 +128,11 @@ def tune(
         scores.append(fmean(record.metrics["AA*"] or 0.0 for record in records))
         images = sum(domain["test"] for domain in records[0].scenario["domains"])
         tell(value, scores[-1])
-    return Choice(method, knob, scenario, tuple(seeds), images, default, tried, tuple(scores))
+    return Choice(method, option, scenario, tuple(seeds), images, default, tried, tuple(scores))
 
 
 def keep_choices(choices: Iterable[Choice], path: Path) -> None:
-    """Add choices to a JSON file, in place of those of the same scenario, method and knob."""
+    """Add choices to a JSON file, in place of those of the same scenario, method and option."""
     kept = {_identity(choice): choice for choice in load_choices(path)}
     kept |= {_identity(choice): choice for choice in (each.to_dict() for each in choices)}
     text = json.dumps([kept[key] for key in sorted(kept)], indent=1, ensure_ascii=False) + "\n"
@@ -161,11 +161,11 @@ def load_choices(path: Path) -> list[dict[str, Any]]:
 
 
 def _identity(choice: Mapping[str, Any]) -> tuple[str, str, str]:
-    return choice["scenario"], choice["method"], choice["knob"]
+    return choice["scenario"], choice["method"], choice["option"]
 
 
 def _candidates(
-    method: str, dataset: str, registry: Registry, knob: str, values: Sequence[Any]
+    method: str, dataset: str, registry: Registry, option: str, values: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]]:
     """What a method's option is on a data set unless it is set, and the values to try, as the
     option's type has them."""
@@ -173,20 +173,20 @@ def _candidates(
     kind = load_method_class(info).Config
     see = f"fsdil-bench list methods {method}"
     names = [field.name for field in dataclasses.fields(kind)]
-    if knob not in names:
-        raise unknown(f"option of method {method}:", knob, names, see)
-    default = as_dict(method_settings(info, dataset, {}))[knob]
+    if option not in names:
+        raise unknown(f"option of method {method}:", option, names, see)
+    default = as_dict(method_settings(info, dataset, {}))[option]
     if not values:
         if not _is_number(default) or default <= 0:
             raise RequestError(
-                f"the default of {method}'s option '{knob}' is {default!r}, no positive number",
+                f"the default of {method}'s option '{option}' is {default!r}, no positive number",
                 "Say with --values what to try.",
             )
         exact = [default * factor for factor in FACTORS]
         whole = isinstance(default, int)
         values = [max(1, round(v)) if whole else float(f"{v:.6g}") for v in exact]
     checked = [
-        as_dict(resolve(kind, {knob: value}, owner=f"method {method}", see=see))[knob]
+        as_dict(resolve(kind, {option: value}, owner=f"method {method}", see=see))[option]
         for value in values
     ]
     return default, tuple(dict.fromkeys(checked))

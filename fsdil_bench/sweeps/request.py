@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fsdil_bench.data.scenario import ScenarioId
-from fsdil_bench.plugins.options import knob
+from fsdil_bench.plugins.options import option
 from fsdil_bench.system.processors import available
 
 from .launchers.launcher import Resources
@@ -21,47 +21,47 @@ LISTS = ("methods", "scenarios", "shots", "seeds")
 class Settings:
     """How the sweep goes on; the flags of `fsdil-bench sweep` win over the file."""
 
-    name: str = knob("", "of the sweep's folder below `out`; default: the file's name")
-    out: str = knob("runs", "folder for run records")
-    launcher: str = knob("local", "see `fsdil-bench list launchers`")
-    jobs: int | None = knob(None, "runs at a time", minimum=1)
-    threads: int | None = knob(None, "threads of each run", minimum=1)
-    retries: int = knob(1, "further tries for a run that crashed", minimum=0)
-    time_limit: str | float | None = knob(None, 'of each run: seconds, or "90m", "2h"')
-    reuse_base: bool = knob(False, "train the base domain once for all shots")
-    plugins: tuple[str, ...] = knob((), "plugin files")
-    planned: tuple[str, ...] = knob((), "methods that are left out while nobody provides them")
+    name: str = option("", "of the sweep's folder below `out`; default: the file's name")
+    out: str = option("runs", "folder for run records")
+    launcher: str = option("local", "see `fsdil-bench list launchers`")
+    jobs: int | None = option(None, "runs at a time", minimum=1)
+    threads: int | None = option(None, "threads of each run", minimum=1)
+    retries: int = option(1, "further tries for a run that crashed", minimum=0)
+    time_limit: str | float | None = option(None, 'of each run: seconds, or "90m", "2h"')
+    reuse_base: bool = option(False, "train the base domain once for all shots")
+    plugins: tuple[str, ...] = option((), "plugin files")
+    planned: tuple[str, ...] = option((), "methods that are left out while nobody provides them")
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """The options of `fsdil-bench run` that a grid or a method may set."""
 
-    backbone: str = knob("", "default: the scenario's")
-    data: str | None = knob(None, "where a scenario's images are")
-    order: tuple[str, ...] = knob((), "domains in order")
-    base: str = knob("", "the domain that comes first")
-    base_limit: int | None = knob(None, "at most so many base images per class", minimum=1)
-    names: str | None = knob(None, "JSON file with class names")
-    synonyms: str | None = knob(None, "JSON file with synonyms")
-    transform: str = knob("", "default: the scenario's")
-    workers: int | None = knob(None, "threads that decode images", minimum=0)
-    device: str = knob("auto", "auto, cpu, cuda, mps ...")
-    precision: str = knob("auto", "auto, fp32, tf32 or bf16")
-    batch_size: int | None = knob(None, "images per forward pass without training", minimum=1)
-    deterministic: bool = knob(False, "ask torch for the same bits every time")
-    keep_checkpoints: bool = knob(False, "keep the state after every domain")
-    sealed: bool = knob(False, "learn and predict in separate processes")
+    backbone: str = option("", "default: the scenario's")
+    data: str | None = option(None, "where a scenario's images are")
+    order: tuple[str, ...] = option((), "domains in order")
+    base: str = option("", "the domain that comes first")
+    base_limit: int | None = option(None, "at most so many base images per class", minimum=1)
+    names: str | None = option(None, "JSON file with class names")
+    synonyms: str | None = option(None, "JSON file with synonyms")
+    transform: str = option("", "default: the scenario's")
+    workers: int | None = option(None, "threads that decode images", minimum=0)
+    device: str = option("auto", "auto, cpu, cuda, mps ...")
+    precision: str = option("auto", "auto, fp32, tf32 or bf16")
+    batch_size: int | None = option(None, "images per forward pass without training", minimum=1)
+    deterministic: bool = option(False, "ask torch for the same bits every time")
+    keep_checkpoints: bool = option(False, "keep the state after every domain")
+    sealed: bool = option(False, "learn and predict in separate processes")
 
 
 @dataclass(frozen=True)
 class ResourceOptions:
     """What the runs of a method need."""
 
-    cpus: int | None = knob(None, "threads; default: those of the sweep", minimum=1)
-    gpus: float = knob(0.0, "graphics processors", minimum=0)
-    memory_gb: float | None = knob(None, "memory; a run starts only where it is free", minimum=0)
-    time_limit: str | float | None = knob(None, 'seconds, or "90m", "2h"; default: the sweep\'s')
+    cpus: int | None = option(None, "threads; default: those of the sweep", minimum=1)
+    gpus: float = option(0.0, "graphics processors", minimum=0)
+    memory_gb: float | None = option(None, "memory; a run starts only where it is free", minimum=0)
+    time_limit: str | float | None = option(None, 'seconds, or "90m", "2h"; default: the sweep\'s')
 
 
 @dataclass(frozen=True)

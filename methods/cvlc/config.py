@@ -1,4 +1,4 @@
-"""The knobs of CVLC, its two modes, and presets for the data sets of the paper.
+"""The options of CVLC, its two modes, and presets for the data sets of the paper.
 
 The paper and the released code differ in places. Mode `paper` follows the paper where it is
 explicit and sane, mode `authors` the released code with its quirks. Each such place is an option
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fsdil_bench import knob
+from fsdil_bench import option
 
 TEMPLATES = ("{}", "{} ..", "This is a good {} ..", "It is about the {} ..")
 SINGLE_TEMPLATE = ("{} ..",)
@@ -18,65 +18,65 @@ SINGLE_TEMPLATE = ("{} ..",)
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of cvlc; the defaults are those for CORe50."""
+    """Options of cvlc; the defaults are those for CORe50."""
 
-    mode: Literal["paper", "authors"] = knob(
+    mode: Literal["paper", "authors"] = option(
         "paper", "follow the paper, or the released code with its quirks"
     )
     # What is trained in the towers
-    adapter: Literal["dcp", "lora", "prompt"] = knob("dcp", "what is trained in the blocks")
-    shared_blocks: int = knob(8, "first blocks that all domains share", minimum=0)
-    rank_vision: int = knob(3, "rank of LoRA in the image tower", minimum=1)
-    rank_text: int = knob(4, "rank of LoRA in the text tower", minimum=1)
-    prompt_length: int = knob(8, "prompt tokens per block", minimum=1)
+    adapter: Literal["dcp", "lora", "prompt"] = option("dcp", "what is trained in the blocks")
+    shared_blocks: int = option(8, "first blocks that all domains share", minimum=0)
+    rank_vision: int = option(3, "rank of LoRA in the image tower", minimum=1)
+    rank_text: int = option(4, "rank of LoRA in the text tower", minimum=1)
+    prompt_length: int = option(8, "prompt tokens per block", minimum=1)
     # Text
-    text: bool = knob(True, "use text prototypes; without them images alone decide")
-    templates: tuple[str, ...] = knob(TEMPLATES, "sentences with {} for the class name")
-    synonyms: bool = knob(True, "mix synonyms into the text prototypes, where there are any")
-    tau: float = knob(1.0, "temperature of the weights of synonyms", minimum=1e-6)
+    text: bool = option(True, "use text prototypes; without them images alone decide")
+    templates: tuple[str, ...] = option(TEMPLATES, "sentences with {} for the class name")
+    synonyms: bool = option(True, "mix synonyms into the text prototypes, where there are any")
+    tau: float = option(1.0, "temperature of the weights of synonyms", minimum=1e-6)
     # Latent space reservation
-    reservation: bool = knob(True, "reserve latent space in the base domain")
-    candidates: int = knob(100, "mixtures of two classes drawn at every step", minimum=1)
-    apart: int = knob(8, "mixtures left after the comparison with each other", minimum=1)
-    kept: int = knob(4, "mixtures left after the comparison with the classes", minimum=1)
-    samples: int = knob(10, "pseudo-embeddings of each", minimum=1)
+    reservation: bool = option(True, "reserve latent space in the base domain")
+    candidates: int = option(100, "mixtures of two classes drawn at every step", minimum=1)
+    apart: int = option(8, "mixtures left after the comparison with each other", minimum=1)
+    kept: int = option(4, "mixtures left after the comparison with the classes", minimum=1)
+    samples: int = option(10, "pseudo-embeddings of each", minimum=1)
     # Training
-    base_epochs: int = knob(4, "passes over the base domain", minimum=0)
-    epochs: int = knob(8, "passes over a few-shot domain", minimum=0)
-    batch_size: int = knob(64, "images per step", minimum=1)
-    lr: float = knob(1e-3, "learning rate of AdamW", minimum=0)
-    power_lr: float = knob(2e-4, "learning rate of the two exponents", minimum=0)
-    weight_decay: float = knob(2e-5, "weight decay of the temporary classifier", minimum=0)
-    window: int = knob(50, "steps in the moving average of the loss", minimum=1)
+    base_epochs: int = option(4, "passes over the base domain", minimum=0)
+    epochs: int = option(8, "passes over a few-shot domain", minimum=0)
+    batch_size: int = option(64, "images per step", minimum=1)
+    lr: float = option(1e-3, "learning rate of AdamW", minimum=0)
+    power_lr: float = option(2e-4, "learning rate of the two exponents", minimum=0)
+    weight_decay: float = option(2e-5, "weight decay of the temporary classifier", minimum=0)
+    window: int = option(50, "steps in the moving average of the loss", minimum=1)
     # Calibration, prototypes, domain identification
-    vision_own: float = knob(0.5, "initial weight of a domain's shift in image embeddings")
-    text_common: float = knob(0.5, "initial weight of the text shift in text embeddings")
-    text_own: float = knob(0.5, "initial weight of a domain's shift in text embeddings")
-    gamma: float = knob(10.0, "sharpness of the prototype correction", minimum=0)
-    least_views: int = knob(100, "views per class for statistics of a few-shot domain", minimum=1)
-    fuse_text_at_store: bool = knob(
+    vision_own: float = option(0.5, "initial weight of a domain's shift in image embeddings")
+    text_common: float = option(0.5, "initial weight of the text shift in text embeddings")
+    text_own: float = option(0.5, "initial weight of a domain's shift in text embeddings")
+    gamma: float = option(10.0, "sharpness of the prototype correction", minimum=0)
+    least_views: int = option(100, "views per class for statistics of a few-shot domain", minimum=1)
+    fuse_text_at_store: bool = option(
         True, "store prototypes already mixed with text, which then enters twice"
     )
     # Where paper and code differ
-    domain_rule: Literal["gaussian", "class-pooled", "authors"] | None = knob(
+    domain_rule: Literal["gaussian", "class-pooled", "authors"] | None = option(
         None, "distance to a domain (paper: gaussian; authors: authors, not inverted)"
     )
-    domain_views: Literal["frozen", "mixed"] | None = knob(
+    domain_views: Literal["frozen", "mixed"] | None = option(
         None, "encoder of augmented views in domain statistics (paper: frozen; authors: mixed)"
     )
-    domain_power: bool | None = knob(
+    domain_power: bool | None = option(
         None, "PowerNorm in domain statistics, never in queries (paper: no; authors: yes)"
     )
-    similarity: Literal["l2", "raw", "authors"] | None = knob(
+    similarity: Literal["l2", "raw", "authors"] | None = option(
         None, "norm in the comparison of mixtures (paper: l2; authors: authors, p = -1)"
     )
-    shift_std: float | None = knob(
+    shift_std: float | None = option(
         None, "std of the shifts' start (paper: 1e-3; authors: 0)", minimum=0
     )
-    frozen_classifier: bool | None = knob(
+    frozen_classifier: bool | None = option(
         None, "keep a copy of the base classifier from domain 3 on (paper: no; authors: yes)"
     )
-    drop_last: bool | None = knob(
+    drop_last: bool | None = option(
         None, "leave out base images that fill no batch, everywhere (paper: no; authors: yes)"
     )
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..holdout import split
 from ..text_head import class_embeddings, require_text, templates_knob
@@ -34,18 +34,18 @@ DECAYS = [10.0**-power for power in range(1, 9)]
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of linear-probe."""
+    """Options of linear-probe."""
 
-    mode: Literal["seq", "base-only"] = knob("seq", "learn all domains, or the base domain only")
-    init: Literal["zero", "text"] = knob("zero", "start at zero or at the zero-shot classifier")
-    decay: float | None = knob(
+    mode: Literal["seq", "base-only"] = option("seq", "learn all domains, or the base domain only")
+    init: Literal["zero", "text"] = option("zero", "start at zero or at the zero-shot classifier")
+    decay: float | None = option(
         None,
         "strength of the pull towards the start; none chooses it on the base domain",
         minimum=0,
     )
-    base_iterations: int = knob(1000, "L-BFGS iterations on the base domain, at most", minimum=0)
-    steps: int = knob(100, "gradient steps in a few-shot domain", minimum=0)
-    lr: float = knob(1.0, "learning rate of those steps", minimum=0)
+    base_iterations: int = option(1000, "L-BFGS iterations on the base domain, at most", minimum=0)
+    steps: int = option(100, "gradient steps in a few-shot domain", minimum=0)
+    lr: float = option(1.0, "learning rate of those steps", minimum=0)
     templates: tuple[str, ...] = templates_knob()
 
 

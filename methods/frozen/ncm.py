@@ -24,19 +24,19 @@ from typing import ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..text_head import class_embeddings, require_text, templates_knob
 
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of ncm."""
+    """Options of ncm."""
 
-    mode: Literal["running", "balanced", "domain-max"] = knob(
+    mode: Literal["running", "balanced", "domain-max"] = option(
         "running", "mean over images, over domains, or prototypes for each domain"
     )
-    text_mix: float = knob(
+    text_mix: float = option(
         0.0, "share of the text embedding in a prototype", minimum=0.0, maximum=1.0
     )
     templates: tuple[str, ...] = templates_knob()

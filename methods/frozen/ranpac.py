@@ -22,7 +22,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..holdout import split
 
@@ -32,10 +32,10 @@ _CHUNK = 4096  # images projected at once: the projections of a large domain do 
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of ranpac."""
+    """Options of ranpac."""
 
-    size: int = knob(2000, "width M of the random projection", minimum=1)
-    balanced: bool = knob(False, "let every domain weigh the same instead of every image")
+    size: int = option(2000, "width M of the random projection", minimum=1)
+    balanced: bool = option(False, "let every domain weigh the same instead of every image")
 
 
 class RanPAC(Method):

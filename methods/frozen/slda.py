@@ -22,18 +22,18 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of slda."""
+    """Options of slda."""
 
-    shrinkage: Literal["oas", "none"] = knob("oas", "how to shrink the base domain's covariance")
-    eps: float = knob(
+    shrinkage: Literal["oas", "none"] = option("oas", "how to shrink the base domain's covariance")
+    eps: float = option(
         1e-4, "weight of the identity when inverting the covariance", minimum=1e-10, maximum=1.0
     )
-    balanced: bool = knob(False, "let every domain weigh the same instead of every image")
+    balanced: bool = option(False, "let every domain weigh the same instead of every image")
 
 
 class StreamingLDA(Method):

@@ -26,26 +26,26 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..text_head import class_embeddings, templates_knob
 
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of tip-adapter."""
+    """Options of tip-adapter."""
 
-    alpha: float = knob(1.17, "weight of the cache against the text", minimum=0)
-    beta: float = knob(1.0, "sharpness of the similarity to a key", minimum=0)
-    views: int = knob(10, "augmented views in a key; 0 is the plain view", minimum=0)
-    base: Literal["images", "means"] = knob(
+    alpha: float = option(1.17, "weight of the cache against the text", minimum=0)
+    beta: float = option(1.0, "sharpness of the similarity to a key", minimum=0)
+    views: int = option(10, "augmented views in a key; 0 is the plain view", minimum=0)
+    base: Literal["images", "means"] = option(
         "images", "keys of the base domain: some of its images, or a mean for each class"
     )
-    base_images: int = knob(16, "images per class of the base domain, at most", minimum=1)
-    finetune: bool = knob(False, "train the keys (Tip-Adapter-F)")
-    lr: float = knob(1e-3, "learning rate of AdamW on the keys", minimum=0)
-    batch_size: int = knob(256, "features per training step", minimum=1)
-    steps: int = knob(100, "training steps for a domain", minimum=0)
+    base_images: int = option(16, "images per class of the base domain, at most", minimum=1)
+    finetune: bool = option(False, "train the keys (Tip-Adapter-F)")
+    lr: float = option(1e-3, "learning rate of AdamW on the keys", minimum=0)
+    batch_size: int = option(256, "features per training step", minimum=1)
+    steps: int = option(100, "training steps for a domain", minimum=0)
     templates: tuple[str, ...] = templates_knob()
 
 

@@ -21,7 +21,7 @@ from ..text_head import class_embeddings, templates_knob
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of zero-shot."""
+    """Options of zero-shot."""
 
     templates: tuple[str, ...] = templates_knob()
 

@@ -34,7 +34,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, knob
+from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import image_tokens
 
 from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
@@ -45,16 +45,16 @@ PARTS = ("keys", "attentions", "components")
 
 @dataclass(frozen=True)
 class Config(AdaptedConfig):
-    """Knobs of coda-prompt."""
+    """Options of coda-prompt."""
 
-    lr: float = knob(1e-3, "learning rate of Adam", minimum=0)
-    schedule: Literal["constant", "cosine"] = knob(
+    lr: float = option(1e-3, "learning rate of Adam", minimum=0)
+    schedule: Literal["constant", "cosine"] = option(
         "cosine", "learning rate over the steps of a domain"
     )
-    blocks: int = knob(5, "first blocks, with prefixes", minimum=1)
-    components: int = knob(4, "components that a domain adds, in every block", minimum=1)
-    length: int = knob(4, "rows of a prefix: keys, and as many values", minimum=1)
-    orthogonality: float = knob(0.0, "weight mu of the penalty", minimum=0)
+    blocks: int = option(5, "first blocks, with prefixes", minimum=1)
+    components: int = option(4, "components that a domain adds, in every block", minimum=1)
+    length: int = option(4, "rows of a prefix: keys, and as many values", minimum=1)
+    orthogonality: float = option(0.0, "weight mu of the penalty", minimum=0)
 
 
 class CODAPrompt(AdaptedMethod):

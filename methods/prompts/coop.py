@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, option
 
 from .domain_prompts import DomainPromptConfig, DomainPrompts
 from .prompt_training import PromptConfig, Prompts, train_prompts
@@ -42,18 +42,18 @@ PRESETS: dict[str, dict[str, Any]] = {
 class TrainingConfig(PromptConfig):
     """How CoOp trains."""
 
-    lr: float = knob(0.002, "learning rate of SGD at the start", minimum=0)
-    weight_decay: float = knob(5e-4, "weight decay of SGD", minimum=0)
-    batch_size: int = knob(32, "images per step", minimum=1)
-    base_epochs: int = knob(5, "passes over the base domain", minimum=0)
+    lr: float = option(0.002, "learning rate of SGD at the start", minimum=0)
+    weight_decay: float = option(5e-4, "weight decay of SGD", minimum=0)
+    batch_size: int = option(32, "images per step", minimum=1)
+    base_epochs: int = option(5, "passes over the base domain", minimum=0)
 
 
 @dataclass(frozen=True)
 class Config(TrainingConfig):
-    """Knobs of coop."""
+    """Options of coop."""
 
-    context_length: int = knob(16, "context vectors in front of a class name", minimum=1)
-    context_words: str = knob("", "start from these words, and as many vectors; else from noise")
+    context_length: int = option(16, "context vectors in front of a class name", minimum=1)
+    context_words: str = option("", "start from these words, and as many vectors; else from noise")
 
 
 class CoOp(Method):
@@ -112,7 +112,7 @@ class CoOp(Method):
 
 @dataclass(frozen=True)
 class DomainConfig(TrainingConfig, DomainPromptConfig):
-    """Knobs of coop-domains."""
+    """Options of coop-domains."""
 
 
 class CoOpDomains(DomainPrompts):

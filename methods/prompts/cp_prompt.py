@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Context, RequestError, knob
+from fsdil_bench import Context, RequestError, option
 from fsdil_bench.adapters import BlockAdapter, tower_blocks, tower_shape
 
 from .domain_prompts import DomainPromptConfig, DomainPrompts, uniform_tokens
@@ -36,15 +36,15 @@ from .prompt_training import Prompts
 
 @dataclass(frozen=True)
 class Config(DomainPromptConfig):
-    """Knobs of cp-prompt; the defaults are those for CORe50."""
+    """Options of cp-prompt; the defaults are those for CORe50."""
 
-    common_length: int = knob(4, "tokens of the common prompt", minimum=0)
-    snapshots: bool = knob(
+    common_length: int = option(4, "tokens of the common prompt", minimum=0)
+    snapshots: bool = option(
         True, "every domain keeps its version of the common prompt; else the newest serves all"
     )
-    blocks: tuple[int, ...] = knob((0, 9, 10), "blocks of the image tower that get a prefix")
-    prefix_length: int = knob(14, "tokens of a prefix", minimum=0)
-    pair: Literal["shared", "split"] = knob(
+    blocks: tuple[int, ...] = option((0, 9, 10), "blocks of the image tower that get a prefix")
+    prefix_length: int = option(14, "tokens of a prefix", minimum=0)
+    pair: Literal["shared", "split"] = option(
         "shared", "keys and values from the same prefix, or from one half of it each"
     )
 

@@ -28,7 +28,7 @@ from fsdil_bench import (
     State,
     TrainBatch,
     TrainDomain,
-    knob,
+    option,
 )
 from fsdil_bench.adapters import BlockAdapter, encode_image
 
@@ -41,14 +41,14 @@ CENTRES = "centres"
 
 @dataclass(frozen=True)
 class DomainPromptConfig(PromptConfig):
-    """Knobs of all these methods."""
+    """Options of all these methods."""
 
-    context_length: int = knob(16, "context vectors in front of a class name", minimum=1)
-    start: Literal["fresh", "base", "previous"] = knob(
+    context_length: int = option(16, "context vectors in front of a class name", minimum=1)
+    start: Literal["fresh", "base", "previous"] = option(
         "fresh", "prompts of a later domain start anew, or from those of another domain"
     )
-    centres: int = knob(5, "K-means centres per domain, at most one for each image", minimum=1)
-    distance: Literal["l1", "l2"] = knob("l1", "distance to the centres")
+    centres: int = option(5, "K-means centres per domain, at most one for each image", minimum=1)
+    distance: Literal["l1", "l2"] = option("l1", "distance to the centres")
 
 
 class DomainPrompts(RouterMethod):

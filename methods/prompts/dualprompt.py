@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, RouterMethod, TrainBatch, TrainDomain, knob
+from fsdil_bench import Batch, Context, RouterMethod, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import image_tokens
 
 from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
@@ -38,21 +38,21 @@ from .prompt_keys import Prefix, cosine, prefix_adapters, require_blocks
 
 @dataclass(frozen=True)
 class Config(AdaptedConfig):
-    """Knobs of dualprompt."""
+    """Options of dualprompt."""
 
-    lr: float = knob(0.005, "learning rate of Adam", minimum=0)
-    clip: float | None = knob(
+    lr: float = option(0.005, "learning rate of Adam", minimum=0)
+    clip: float | None = option(
         1.0, "longest gradient, longer ones are shortened; none for no limit", minimum=0
     )
-    general_blocks: int = knob(2, "first blocks, with prompts for all domains", minimum=0)
-    general_length: int = knob(5, "rows of a general prefix", minimum=1)
-    expert_blocks: int = knob(3, "blocks behind them, with prompts for each domain", minimum=0)
-    expert_length: int = knob(5, "rows of an expert prefix", minimum=1)
-    general: Literal["all", "base"] = knob(
+    general_blocks: int = option(2, "first blocks, with prompts for all domains", minimum=0)
+    general_length: int = option(5, "rows of a general prefix", minimum=1)
+    expert_blocks: int = option(3, "blocks behind them, with prompts for each domain", minimum=0)
+    expert_length: int = option(5, "rows of an expert prefix", minimum=1)
+    general: Literal["all", "base"] = option(
         "all", "train general prompts in all domains, or in the base domain only"
     )
-    pull: float = knob(1.0, "weight of the similarity of queries and key", minimum=0)
-    key_start: Literal["mean", "random"] = knob(
+    pull: float = option(1.0, "weight of the similarity of queries and key", minimum=0)
+    key_start: Literal["mean", "random"] = option(
         "mean", "a domain's key starts at its mean query, or at random"
     )
 

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, knob
+from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, image_tokens
 
 from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
@@ -39,18 +39,18 @@ from .prompt_keys import cosine
 
 @dataclass(frozen=True)
 class Config(AdaptedConfig):
-    """Knobs of l2p."""
+    """Options of l2p."""
 
-    lr: float = knob(0.0075, "learning rate of Adam", minimum=0)
-    clip: float | None = knob(
+    lr: float = option(0.0075, "learning rate of Adam", minimum=0)
+    clip: float | None = option(
         1.0, "longest gradient, longer ones are shortened; none for no limit", minimum=0
     )
-    pool: int = knob(10, "prompts in the pool", minimum=1)
-    length: int = knob(5, "tokens of a prompt", minimum=1)
-    top: int = knob(5, "prompts that an image picks", minimum=1)
-    pull: float = knob(0.1, "weight of the similarity of queries and picked keys", minimum=0)
-    before_norm: bool = knob(True, "prompts pass the tower's first norm, like other tokens")
-    read: Literal["prompts", "class"] = knob("prompts", "output tokens that the head reads")
+    pool: int = option(10, "prompts in the pool", minimum=1)
+    length: int = option(5, "tokens of a prompt", minimum=1)
+    top: int = option(5, "prompts that an image picks", minimum=1)
+    pull: float = option(0.1, "weight of the similarity of queries and picked keys", minimum=0)
+    before_norm: bool = option(True, "prompts pass the tower's first norm, like other tokens")
+    read: Literal["prompts", "class"] = option("prompts", "output tokens that the head reads")
 
 
 class L2P(AdaptedMethod):

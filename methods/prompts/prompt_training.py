@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
-from fsdil_bench import TrainBatch, TrainDomain, knob
+from fsdil_bench import TrainBatch, TrainDomain, option
 
 Prompts = dict[str, torch.Tensor]
 _WARM_UP_LR = 1e-5
@@ -23,15 +23,15 @@ _WARM_UP_LR = 1e-5
 
 @dataclass(frozen=True)
 class PromptConfig:
-    """Knobs of prompt training."""
+    """Options of prompt training."""
 
-    lr: float = knob(0.01, "learning rate of SGD at the start", minimum=0)
-    momentum: float = knob(0.9, "momentum of SGD", minimum=0, maximum=1)
-    weight_decay: float = knob(2e-4, "weight decay of SGD", minimum=0)
-    batch_size: int = knob(128, "images per step", minimum=1)
-    base_epochs: int = knob(20, "passes over the base domain", minimum=0)
-    steps: int = knob(100, "gradient steps for a few-shot domain", minimum=0)
-    augment: bool = knob(True, "train on augmented views")
+    lr: float = option(0.01, "learning rate of SGD at the start", minimum=0)
+    momentum: float = option(0.9, "momentum of SGD", minimum=0, maximum=1)
+    weight_decay: float = option(2e-4, "weight decay of SGD", minimum=0)
+    batch_size: int = option(128, "images per step", minimum=1)
+    base_epochs: int = option(20, "passes over the base domain", minimum=0)
+    steps: int = option(100, "gradient steps for a few-shot domain", minimum=0)
+    augment: bool = option(True, "train on augmented views")
 
     def total_steps(self, domain: TrainDomain) -> int:
         """Gradient steps for a domain."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fsdil_bench import knob
+from fsdil_bench import option
 from fsdil_bench.adapters import BlockAdapter, tower_shape
 
 from .domain_prompts import DomainPromptConfig, DomainPrompts, uniform_tokens
@@ -28,9 +28,9 @@ from .prompt_training import Prompts
 
 @dataclass(frozen=True)
 class Config(DomainPromptConfig):
-    """Knobs of s-prompts."""
+    """Options of s-prompts."""
 
-    prompt_length: int = knob(10, "prompt tokens in the image tower", minimum=0)
+    prompt_length: int = option(10, "prompt tokens in the image tower", minimum=0)
 
 
 class SPrompts(DomainPrompts):

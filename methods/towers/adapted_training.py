@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
-from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import tower_shape
 
 from ..heads import TextHead, linear_logits, linear_start
@@ -26,22 +26,22 @@ from ..text_head import templates_knob
 
 @dataclass(frozen=True)
 class AdaptedConfig:
-    """Knobs of training; methods set defaults of their own."""
+    """Options of training; methods set defaults of their own."""
 
-    head: Literal["linear", "text"] = knob(
+    head: Literal["linear", "text"] = option(
         "linear", "a trained linear classifier, or the frozen one of class names"
     )
-    lr: float = knob(1e-3, "learning rate of Adam", minimum=0)
-    schedule: Literal["constant", "cosine"] = knob(
+    lr: float = option(1e-3, "learning rate of Adam", minimum=0)
+    schedule: Literal["constant", "cosine"] = option(
         "constant", "learning rate over the steps of a domain"
     )
-    clip: float | None = knob(
+    clip: float | None = option(
         None, "longest gradient, longer ones are shortened; none for no limit", minimum=0
     )
-    batch_size: int = knob(64, "images per step", minimum=1)
-    base_epochs: int = knob(5, "passes over the base domain", minimum=0)
-    steps: int = knob(100, "gradient steps for a few-shot domain", minimum=0)
-    augment: bool = knob(True, "train on augmented views")
+    batch_size: int = option(64, "images per step", minimum=1)
+    base_epochs: int = option(5, "passes over the base domain", minimum=0)
+    steps: int = option(100, "gradient steps for a few-shot domain", minimum=0)
+    augment: bool = option(True, "train on augmented views")
     templates: tuple[str, ...] = templates_knob()
 
     def steps_for(self, domain: TrainDomain) -> int:

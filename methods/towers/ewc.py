@@ -28,25 +28,25 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Context, State, TrainDomain, knob
+from fsdil_bench import Context, State, TrainDomain, option
 
 from .guided_towers import GuidedConfig, GuidedTower
 
 
 @dataclass(frozen=True)
 class Config(GuidedConfig):
-    """Knobs of ewc."""
+    """Options of ewc."""
 
-    strength: float = knob(1000.0, "weight lambda of the penalty", minimum=0)
-    mode: Literal["online", "separate"] = knob(
+    strength: float = option(1000.0, "weight lambda of the penalty", minimum=0)
+    mode: Literal["online", "separate"] = option(
         "online", "one Fisher information for all domains, or one (and one anchor) for each"
     )
-    gamma: float = knob(1.0, "factor on the old Fisher information, online", minimum=0, maximum=1)
-    fisher: Literal["sampled", "empirical"] = knob(
+    gamma: float = option(1.0, "factor on the old Fisher information, online", minimum=0, maximum=1)
+    fisher: Literal["sampled", "empirical"] = option(
         "sampled", "classes drawn from the model's own prediction, or the labels"
     )
-    fisher_images: int = knob(1024, "images for the Fisher information, at most", minimum=1)
-    quantile: float = knob(
+    fisher_images: int = option(1024, "images for the Fisher information, at most", minimum=1)
+    quantile: float = option(
         0.999, "where the Fisher information is cut off; 1 is nowhere", minimum=0, maximum=1
     )
 

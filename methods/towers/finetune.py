@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fsdil_bench import TrainDomain, knob
+from fsdil_bench import TrainDomain, option
 
 from .tower_training import TowerConfig, TowerMethod
 
 
 @dataclass(frozen=True)
 class Config(TowerConfig):
-    """Knobs of finetune."""
+    """Options of finetune."""
 
-    domains: Literal["all", "base"] = knob("all", "learn all domains, or the base domain only")
+    domains: Literal["all", "base"] = option("all", "learn all domains, or the base domain only")
 
 
 class FineTune(TowerMethod):

@@ -15,16 +15,16 @@ from typing import ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, State, TrainDomain, option
 
 from .tower_training import TowerConfig, TowerMethod
 
 
 @dataclass(frozen=True)
 class GuidedConfig(TowerConfig):
-    """Knobs of guided towers."""
+    """Options of guided towers."""
 
-    head: Literal["text", "linear"] = knob(
+    head: Literal["text", "linear"] = option(
         "text", "the text embeddings as they are, or as a linear layer that is trained, too"
     )
 

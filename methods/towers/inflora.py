@@ -35,7 +35,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, knob
+from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, fold, image_tokens
 
 from ..heads import linear_logits, linear_start
@@ -45,22 +45,24 @@ from .free_directions import Directions, all_free, strongest, take
 
 @dataclass(frozen=True)
 class Config(AdaptedConfig):
-    """Knobs of inflora."""
+    """Options of inflora."""
 
-    head: Literal["linear", "concat", "text"] = knob(  # type: ignore[assignment]
+    head: Literal["linear", "concat", "text"] = option(  # type: ignore[assignment]
         "linear", "one trained classifier, one for each domain, or that of class names"
     )
-    lr: float = knob(5e-4, "learning rate of Adam", minimum=0)
-    schedule: Literal["constant", "cosine"] = knob(
+    lr: float = option(5e-4, "learning rate of Adam", minimum=0)
+    schedule: Literal["constant", "cosine"] = option(
         "cosine", "learning rate over the steps of a domain"
     )
-    rank: int = knob(10, "rank of a domain's updates", minimum=1)
-    protect: float = knob(
+    rank: int = option(10, "rank of a domain's updates", minimum=1)
+    protect: float = option(
         0.98, "share of the base domain's inputs that is protected", minimum=0, maximum=1
     )
-    protect_last: float = knob(1.0, "share that the protection grows towards", minimum=0, maximum=1)
-    horizon: int = knob(10, "number of domains on the way to protect_last", minimum=1)
-    measured: int = knob(1024, "images of a domain to measure inputs on, at most", minimum=1)
+    protect_last: float = option(
+        1.0, "share that the protection grows towards", minimum=0, maximum=1
+    )
+    horizon: int = option(10, "number of domains on the way to protect_last", minimum=1)
+    measured: int = option(1024, "images of a domain to measure inputs on, at most", minimum=1)
 
 
 class InfLoRA(AdaptedMethod):

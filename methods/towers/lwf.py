@@ -21,18 +21,18 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Context, TrainDomain, knob
+from fsdil_bench import Context, TrainDomain, option
 
 from .guided_towers import GuidedConfig, GuidedTower
 
 
 @dataclass(frozen=True)
 class Config(GuidedConfig):
-    """Knobs of lwf."""
+    """Options of lwf."""
 
-    alpha: float = knob(1.0, "weight of the distillation", minimum=0)
-    temperature: float = knob(2.0, "temperature of the distillation", minimum=0.01)
-    soft_scale: float = knob(10.0, "scale of cosines in the distillation", minimum=0)
+    alpha: float = option(1.0, "weight of the distillation", minimum=0)
+    temperature: float = option(2.0, "temperature of the distillation", minimum=0.01)
+    soft_scale: float = option(10.0, "scale of cosines in the distillation", minimum=0)
 
 
 class LwF(GuidedTower):

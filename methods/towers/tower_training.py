@@ -15,21 +15,21 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..text_head import class_embeddings, templates_knob
 
 
 @dataclass(frozen=True)
 class TowerConfig:
-    """Knobs of tower training; the defaults are for ViT-B/16."""
+    """Options of tower training; the defaults are for ViT-B/16."""
 
-    lr: float = knob(1e-5, "learning rate of AdamW", minimum=0)
-    weight_decay: float = knob(0.1, "weight decay of AdamW", minimum=0)
-    batch_size: int = knob(64, "images per step", minimum=1)
-    base_epochs: int = knob(1, "passes over the base domain", minimum=0)
-    steps: int = knob(100, "gradient steps for a few-shot domain", minimum=0)
-    augment: bool = knob(True, "train on augmented views")
+    lr: float = option(1e-5, "learning rate of AdamW", minimum=0)
+    weight_decay: float = option(0.1, "weight decay of AdamW", minimum=0)
+    batch_size: int = option(64, "images per step", minimum=1)
+    base_epochs: int = option(1, "passes over the base domain", minimum=0)
+    steps: int = option(100, "gradient steps for a few-shot domain", minimum=0)
+    augment: bool = option(True, "train on augmented views")
     templates: tuple[str, ...] = templates_knob()
 
     def base_steps(self, images: int) -> int:

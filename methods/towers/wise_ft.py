@@ -23,19 +23,19 @@ from typing import Literal
 
 import torch
 
-from fsdil_bench import Batch, Context, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, State, TrainDomain, option
 
 from .guided_towers import GuidedConfig, GuidedTower
 
 
 @dataclass(frozen=True)
 class Config(GuidedConfig):
-    """Knobs of wise-ft."""
+    """Options of wise-ft."""
 
-    mode: Literal["zero-shot", "streaming"] = knob(
+    mode: Literal["zero-shot", "streaming"] = option(
         "zero-shot", "average with CLIP's weights, or with those before each domain"
     )
-    alpha: float = knob(0.5, "share of the fine-tuned weights", minimum=0, maximum=1)
+    alpha: float = option(0.5, "share of the fine-tuned weights", minimum=0, maximum=1)
 
 
 class WiseFT(GuidedTower):

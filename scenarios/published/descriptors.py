@@ -18,8 +18,8 @@ from fsdil_bench import (
     drop_copies,
     file_samples,
     image_names,
-    knob,
     numpy_generator,
+    option,
 )
 
 #: The default backbone of the scenarios on published images: the paper's.
@@ -33,7 +33,7 @@ DROPPING = "leave out training images of which a copy is tested, in whichever do
 class Options:
     """What can be set with `--scenario-set`."""
 
-    drop_duplicates: bool = knob(False, DROPPING)
+    drop_duplicates: bool = option(False, DROPPING)
 
 
 def as_asked(stream: Stream, request: ScenarioRequest) -> Stream:

@@ -35,7 +35,7 @@ from fsdil_bench import (
     Stream,
     file_samples,
     hookimpl,
-    knob,
+    option,
 )
 
 from . import descriptors as published
@@ -93,7 +93,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
 class Options(published.Options):
     """What can be set with `--scenario-set`."""
 
-    strict: bool = knob(True, "refuse lists of all 345 classes that drop others than the paper")
+    strict: bool = option(True, "refuse lists of all 345 classes that drop others than the paper")
 
 
 def build(request: ScenarioRequest) -> Stream:

@@ -16,9 +16,9 @@ import pytest
 import torch
 import toy_plugin
 
-from fsdil_bench import MethodInfo, RequestError, knob
+from fsdil_bench import MethodInfo, RequestError, option
 from fsdil_bench.checks import CHECKS, check_method, method_checks
-from fsdil_bench.checks.knob_values import quantities, switches, values
+from fsdil_bench.checks.option_values import quantities, switches, values
 from fsdil_bench.checks.resemblance import Gallery
 from fsdil_bench.plugins.registry import load_registry
 
@@ -429,12 +429,12 @@ def test_a_run_that_fails_is_told_once(failed):
 
 @dataclass(frozen=True)
 class Config:
-    strength: float = knob(0.3, "of the noise", minimum=0.0)
-    noisy: bool = knob(False, "add noise")
-    unused: int = knob(3, "nothing")
+    strength: float = option(0.3, "of the noise", minimum=0.0)
+    noisy: bool = option(False, "add noise")
+    unused: int = option(3, "nothing")
 
 
-class Knobs(toy_plugin.Means):
+class Options(toy_plugin.Means):
     Config = Config
 
     def learn(self, domain):
@@ -443,26 +443,26 @@ class Knobs(toy_plugin.Means):
             self.sums += self.context.config.strength
 
 
-class Declared(Knobs):
+class Declared(Options):
     inert = {"unused": "it is for larger data"}  # noqa: RUF012 - as a plugin would write it
 
 
-class Misspelt(Knobs):
+class Misspelt(Options):
     inert = {"unsued": "a slip"}  # noqa: RUF012
 
 
 def test_a_dead_knob_is_named_and_one_behind_a_switch_is_not(failed):
-    found = failed(Knobs, only=["knobs"])["knobs"].found
+    found = failed(Options, only=["options"])["options"].found
     assert found.endswith(": unused")
 
 
 def test_a_knob_may_be_declared_inert(failed):
-    assert not failed(Declared, only=["knobs"])
-    assert "unsued" in failed(Misspelt, only=["knobs"])["knobs"].found
+    assert not failed(Declared, only=["options"])
+    assert "unsued" in failed(Misspelt, only=["options"])["options"].found
 
 
-class Refuses(Knobs):
-    """Takes no value of a knob but its own."""
+class Refuses(Options):
+    """Takes no value of a option but its own."""
 
     def learn(self, domain):
         super().learn(domain)
@@ -471,7 +471,7 @@ class Refuses(Knobs):
 
 
 def test_values_that_are_refused_show_nothing(failed):
-    assert failed(Refuses, only=["knobs"])["knobs"].found.endswith(": unused")
+    assert failed(Refuses, only=["options"])["options"].found.endswith(": unused")
 
 
 def test_values_keep_to_type_and_limits():

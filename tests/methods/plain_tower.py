@@ -16,8 +16,8 @@ class _Unguided(GuidedTower):
         self.train_on(domain)
 
 
-def learned_plainly(world: World, head: str, **knobs: Any) -> Any:
+def learned_plainly(world: World, head: str, **options: Any) -> Any:
     """Under the text head `finetune` itself, which shares no training loop with the others."""
     if head == "text":
-        return world.learn(world.method(FineTune, **knobs))
-    return world.learn(world.method(_Unguided, **knobs, head=head))
+        return world.learn(world.method(FineTune, **options))
+    return world.learn(world.method(_Unguided, **options, head=head))

@@ -65,7 +65,7 @@ def test_naive_is_fine_tuning(world: World) -> None:
 
 
 def test_step_budget(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """60 images in batches of 16 are 4 steps; a few-shot domain takes what the knob says."""
+    """60 images in batches of 16 are 4 steps; a few-shot domain takes what the option says."""
     taken = 0
     step = torch.optim.AdamW.step
 

@@ -14,13 +14,13 @@ NARROW: dict[str, dict[str, Any]] = {"ranpac": {"size": 200}}
 # The same class under other options, or several times the work.
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
 SLOW |= {"tip-adapter-f", "wise-ft-streaming"}
-MANY_KNOBS = {
+MANY_OPTIONS = {
     "cvlc", "s-prompts", "cp-prompt", "ewc", "l2p", "dualprompt", "coda-prompt", "inflora",
 }  # fmt: skip
 
 
 def _is_slow(method: str, check: str) -> bool:
-    return method in SLOW or (check == "knobs" and method in MANY_KNOBS)
+    return method in SLOW or (check == "options" and method in MANY_OPTIONS)
 
 
 def _checks() -> list[Any]:

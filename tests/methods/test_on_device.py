@@ -23,7 +23,7 @@ ALL = {info.name: info for info in fsdil_methods()}
 # One that learns from frozen features, one that trains a tower, one that trains parts of it and
 # guesses domains.
 SEALED = ("slda", "finetune", "s-prompts")
-# Knobs that say how long to train or how often to look, by their last word; few of each will do.
+# Options that say how long to train or how often to look, by their last word; few of each will do.
 LENGTHS = {"steps", "epochs", "iterations", "views"}
 # The tower of these tests is small.
 FITTING: dict[str, dict[str, Any]] = {
@@ -48,9 +48,9 @@ def run(registry: Registry, tmp_path: Path) -> Run:
     def run(name: str, **options: Any) -> tuple[fsdil_bench.Record, Path]:
         usual = asdict(load_method_class(ALL[name]).Config())
         config = {
-            knob: 2
-            for knob, value in usual.items()
-            if knob.rpartition("_")[2] in LENGTHS and isinstance(value, int)
+            option: 2
+            for option, value in usual.items()
+            if option.rpartition("_")[2] in LENGTHS and isinstance(value, int)
         }
         options = {"device": "cuda", "out": tmp_path / "runs", "keep_checkpoints": True} | options
         with pretended_device():

@@ -6,17 +6,17 @@ from typing import Literal
 import pytest
 
 from fsdil_bench.errors import RequestError
-from fsdil_bench.plugins.options import as_dict, knob, knobs, parse_assignments, resolve
+from fsdil_bench.plugins.options import as_dict, option, options_of, parse_assignments, resolve
 
 
 @dataclass(frozen=True)
 class Config:
-    steps: int = knob(100, "how many", minimum=0)
-    rate: float = knob(0.1, "how fast", minimum=0, maximum=1)
-    flag: bool = knob(False, "whether")
-    mode: Literal["a", "b"] = knob("a", "which")
-    words: tuple[str, ...] = knob(("x",), "what")
-    limit: int | None = knob(None, "at most")
+    steps: int = option(100, "how many", minimum=0)
+    rate: float = option(0.1, "how fast", minimum=0, maximum=1)
+    flag: bool = option(False, "whether")
+    mode: Literal["a", "b"] = option("a", "which")
+    words: tuple[str, ...] = option(("x",), "what")
+    limit: int | None = option(None, "at most")
 
 
 def made(**values):
@@ -74,7 +74,7 @@ def test_assignments():
 
 
 def test_knobs_describe_themselves():
-    described = {k.name: k for k in knobs(Config)}
+    described = {k.name: k for k in options_of(Config)}
     assert described["rate"].help == "how fast"
     assert described["mode"].type == "one of a, b"
     assert described["limit"].type == "a whole number or none"

@@ -132,7 +132,7 @@ def test_a_record_of_another_code_version_says_which(record, again):
     [
         ({"method": {"weights": "other"}}, "the weights are others"),
         ({"scenario": {"digest": "0" * 64}}, "the samples are others"),
-        ({"spec": {"config": {"knob": 1}}}, "unknown option of method toy-means: 'knob'"),
+        ({"spec": {"config": {"option": 1}}}, "unknown option of method toy-means: 'option'"),
         ({"spec": {"method": "gone"}}, "unknown method 'gone'"),
         ({"spec": {"order": ["d0", "d7"]}}, "d7"),
     ],

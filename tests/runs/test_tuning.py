@@ -58,9 +58,9 @@ def test_seeds_are_averaged_and_nothing_is_run_twice(choose, tmp_path):
 
 
 def test_other_kinds_of_options(choose):
-    assert choose(knob="kind", values=["bad", "good"]).chosen == "good"
-    assert choose(knob="width").values == (1, 4, 12, 40, 120)
-    assert choose(knob="depth").values == (1, 3, 10, 30)
+    assert choose(option="kind", values=["bad", "good"]).chosen == "good"
+    assert choose(option="width").values == (1, 4, 12, 40, 120)
+    assert choose(option="depth").values == (1, 3, 10, 30)
 
 
 def test_a_variant_has_a_default_of_its_own(choose):
@@ -74,7 +74,7 @@ def test_the_default_is_what_a_plain_run_on_the_data_set_has(choose):
     assert chosen.default == 0.1
     assert chosen.values == tuple(pytest.approx(0.1 * factor) for factor in FACTORS)
     assert choose(method="preset-lower", values=[0.03]).default == 0.001
-    assert choose(method="preset-lower", knob="width", values=[1]).default == 9
+    assert choose(method="preset-lower", option="width", values=[1]).default == 9
 
 
 def test_of_equal_values_the_nearest_to_the_default():
@@ -101,9 +101,9 @@ def test_the_edge():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"knob": "rate"}, "option of method aimed: 'rate'"),
-        ({"knob": "kind"}, "'bad', no positive number"),
-        ({"knob": "off"}, "0.0, no positive number"),
+        ({"option": "rate"}, "option of method aimed: 'rate'"),
+        ({"option": "kind"}, "'bad', no positive number"),
+        ({"option": "off"}, "0.0, no positive number"),
         ({"values": ["fast"]}, "lr"),
         ({"values": ["-1"]}, "lr"),
         ({"scenario": "toy-2shot@x"}, "has a variant already"),

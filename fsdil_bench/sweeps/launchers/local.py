@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fsdil_bench.errors import RequestError
-from fsdil_bench.plugins.options import knob
+from fsdil_bench.plugins.options import option
 from fsdil_bench.system.posix import CAN_FORK
 
 from .launcher import Event, LauncherSetup, Task
@@ -31,9 +31,9 @@ _GB = 1e9
 class LocalOptions:
     """What `--launcher-set` can say to the local launcher."""
 
-    warm: bool = knob(CAN_FORK, "start runs as copies of a process with torch")
-    nice: int = knob(0, "added to the niceness of the processes", minimum=0, maximum=19)
-    devices: tuple[str, ...] = knob((), "CUDA devices to spread the runs over, for instance 0,1")
+    warm: bool = option(CAN_FORK, "start runs as copies of a process with torch")
+    nice: int = option(0, "added to the niceness of the processes", minimum=0, maximum=19)
+    devices: tuple[str, ...] = option((), "CUDA devices to spread the runs over, for instance 0,1")
 
 
 @dataclass

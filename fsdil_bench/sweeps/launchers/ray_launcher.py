@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fsdil_bench.errors import HeldError, RequestError
-from fsdil_bench.plugins.options import knob
+from fsdil_bench.plugins.options import option
 from fsdil_bench.runs.run_folder import RunFolder
 
 from .launcher import ELSEWHERE, Event, LauncherSetup, Resources, Task
@@ -39,19 +39,19 @@ _QUIET = {
 class RayOptions:
     """What `--launcher-set` can say to the Ray launcher."""
 
-    address: str = knob(
+    address: str = option(
         "auto",
         "the cluster: host:port, ray://host:port, auto (RAY_ADDRESS, or the one on this machine) "
         "or local (one is started for the sweep)",
     )
-    gpus: float = knob(0.0, "GPUs of a run that asks for none; 0.5: two share one", minimum=0)
-    memory_gb: float = knob(0.0, "memory of a run that asks for none; 0: any", minimum=0)
-    transfer: bool = knob(
+    gpus: float = option(0.0, "GPUs of a run that asks for none; 0.5: two share one", minimum=0)
+    memory_gb: float = option(0.0, "memory of a run that asks for none; 0: any", minimum=0)
+    transfer: bool = option(
         False, "the nodes do not share this machine's files: send runs there and results back"
     )
-    python: str = knob("", "the interpreter on the nodes, if it is another than Ray's")
-    autoscale: bool = knob(False, "also queue runs that no node is large enough for yet")
-    timeout: float = knob(30.0, "seconds to wait for the cluster to answer", minimum=1)
+    python: str = option("", "the interpreter on the nodes, if it is another than Ray's")
+    autoscale: bool = option(False, "also queue runs that no node is large enough for yet")
+    timeout: float = option(30.0, "seconds to wait for the cluster to answer", minimum=1)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fsdil_bench.errors import RequestError
-from fsdil_bench.plugins.options import knob
+from fsdil_bench.plugins.options import option
 
 from .launcher import Event, LauncherSetup, Resources, Task
 from .slurm_job import SlurmJob, exit_code, give_order
@@ -34,21 +34,21 @@ _OVER = (
 class SlurmOptions:
     """What `--launcher-set` can say to the Slurm launcher."""
 
-    partition: str = knob("", "the partition; default: Slurm's")
-    account: str = knob("", "the account to charge")
-    qos: str = knob("", "the quality of service")
-    time: int = knob(1440, "minutes of a job; a run that needs more is queued again", minimum=1)
-    gpus: float = knob(0.0, "GPUs of a run that asks for none itself (rounded up)", minimum=0)
-    mem_gb: float = knob(0.0, "memory of a run that asks for none itself; 0: Slurm's", minimum=0)
-    extra: tuple[str, ...] = knob(
+    partition: str = option("", "the partition; default: Slurm's")
+    account: str = option("", "the account to charge")
+    qos: str = option("", "the quality of service")
+    time: int = option(1440, "minutes of a job; a run that needs more is queued again", minimum=1)
+    gpus: float = option(0.0, "GPUs of a run that asks for none itself (rounded up)", minimum=0)
+    mem_gb: float = option(0.0, "memory of a run that asks for none itself; 0: Slurm's", minimum=0)
+    extra: tuple[str, ...] = option(
         (), "more parameters of sbatch, for instance mail-type=END,nice=100"
     )
-    setup: tuple[str, ...] = knob((), "commands to run first, for instance 'module load cuda'")
-    requeues: int = knob(10, "how often a job that ran out of time is queued again", minimum=0)
-    warning: int = knob(120, "seconds before the end at which Slurm warns a job", minimum=1)
-    queue: int = knob(200, "jobs given to Slurm at a time, unless --jobs says", minimum=1)
-    poll: float = knob(30.0, "seconds between two questions to Slurm", minimum=0.1)
-    cluster: Literal["slurm", "local"] = knob(
+    setup: tuple[str, ...] = option((), "commands to run first, for instance 'module load cuda'")
+    requeues: int = option(10, "how often a job that ran out of time is queued again", minimum=0)
+    warning: int = option(120, "seconds before the end at which Slurm warns a job", minimum=1)
+    queue: int = option(200, "jobs given to Slurm at a time, unless --jobs says", minimum=1)
+    poll: float = option(30.0, "seconds between two questions to Slurm", minimum=0.1)
+    cluster: Literal["slurm", "local"] = option(
         "slurm", "local: jobs are processes of this machine, to try it out"
     )
 

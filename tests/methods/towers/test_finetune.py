@@ -74,7 +74,7 @@ def test_base_only_is_finetune_that_stops(world: World) -> None:
 def test_step_budget(
     world: World, monkeypatch: pytest.MonkeyPatch, epochs: int, steps: int
 ) -> None:
-    """60 images in batches of 16 are 4 steps; a few-shot domain takes what the knob says."""
+    """60 images in batches of 16 are 4 steps; a few-shot domain takes what the option says."""
     taken = 0
     step = torch.optim.AdamW.step
 

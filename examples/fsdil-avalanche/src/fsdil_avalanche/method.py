@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fsdil_bench import AvalancheConfig, avalanche_method, knob
+from fsdil_bench import AvalancheConfig, avalanche_method, option
 
 
 @dataclass(frozen=True)
 class MASConfig(AvalancheConfig):
-    """Knobs of avalanche-mas."""
+    """Options of avalanche-mas."""
 
-    strength: float = knob(1.0, "weight of the penalty", minimum=0)
-    old: float = knob(0.5, "share of the earlier importances", minimum=0, maximum=1)
+    strength: float = option(1.0, "weight of the penalty", minimum=0)
+    old: float = option(0.5, "share of the earlier importances", minimum=0, maximum=1)
 
 
 def mas(config: MASConfig, **parts: Any) -> Any:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 
 @dataclass(frozen=True)
 class Config:
-    """Knobs of hello."""
+    """Options of hello."""
 
-    prior: float = knob(4.0, "how many images the text counts for", minimum=0)
+    prior: float = option(4.0, "how many images the text counts for", minimum=0)
 
 
 class Hello(Method):

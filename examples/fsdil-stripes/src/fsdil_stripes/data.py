@@ -13,8 +13,8 @@ from fsdil_bench import (
     Samples,
     ScenarioRequest,
     Stream,
-    knob,
     numpy_generator,
+    option,
 )
 
 from . import DOMAINS
@@ -46,7 +46,7 @@ MANNERS = {
 class Options:
     """What can be set with `--scenario-set`."""
 
-    noise: float = knob(0.1, "strength of the noise on every picture", minimum=0, maximum=1)
+    noise: float = option(0.1, "strength of the noise on every picture", minimum=0, maximum=1)
 
 
 def build(request: ScenarioRequest) -> Stream:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from fsdil_bench import Batch, Context, Method, State, TrainDomain, knob
+from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 
 @dataclass(frozen=True)
 class Config:
     """What users may set with `--set old=0.9`; types and ranges are checked."""
 
-    old: float = knob(1.0, "factor on what earlier domains taught", minimum=0, maximum=1)
+    old: float = option(1.0, "factor on what earlier domains taught", minimum=0, maximum=1)
 
 
 class MyMethod(Method):

@@ -1,4 +1,4 @@
-"""Values to try for the knobs of a config, by their types and limits."""
+"""Values to try for the options of a config, by their types and limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SENTENCES = ("{}", "this is not a {}", "{} on a red ground, upside down")
 
 
 def values(config: Any, full: Any) -> dict[str, list[Any]]:
-    """For every knob, other values than the one in `config`.
+    """For every option, other values than the one in `config`.
 
     `full` is the config before training was made short: its values are among them.
     """
@@ -26,14 +26,14 @@ def values(config: Any, full: Any) -> dict[str, list[Any]]:
 
 
 def switches(config: Any, full: Any) -> list[tuple[str, Any]]:
-    """All other settings of knobs that choose between a few."""
+    """All other settings of options that choose between a few."""
     hints = typing.get_type_hints(type(config))
     tried = values(config, full)
     return [(name, v) for name, found in tried.items() if _is_switch(hints[name]) for v in found]
 
 
 def quantities(config: Any, full: Any) -> list[tuple[str, Any]]:
-    """Other settings of the other knobs: one of each first, then a second of each."""
+    """Other settings of the other options: one of each first, then a second of each."""
     hints = typing.get_type_hints(type(config))
     tried = {k: v for k, v in values(config, full).items() if not _is_switch(hints[k])}
     return [(name, found[i]) for i in range(2) for name, found in tried.items() if i < len(found)]
