@@ -27,7 +27,7 @@ INK = "#444444"
 #: From low to high accuracy: light to dark, also in print and without colours.
 SCALE = "Blues"
 
-_STYLE: dict[str, Any] = {
+_STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     # The first comes with matplotlib, so that every machine draws the same.
     "font.sans-serif": ["DejaVu Sans", "sans-serif"],
