@@ -1,255 +1,130 @@
-"""The built-in methods, as descriptors: nothing here imports torch.
+"""The built-in methods, as one table of descriptors. Nothing here imports torch.
 
-Each method is a file of this folder that says which paper and which equation it implements; it uses
-only what `fsdil_bench` offers to everyone.
+The folders say what a method trains: nothing but a classifier on features (`frozen`), the image
+tower or additions to it (`towers`), prompts (`prompts`); `cvlc` is the method of the paper. Each
+method is a file that says which paper and which equation it implements. It uses only what
+`fsdil_bench` offers to everyone.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fsdil_bench import MethodInfo, hookimpl
 
 from .frozen.imagenet_templates import IMAGENET_TEMPLATES
 
-CVLC = MethodInfo(
-    "cvlc",
-    "continual vision-language consolidation: adapted towers, calibrated prototypes, a router",
-    "fsdil_methods.cvlc.method:CVLC",
-    paper="CVLC, 2026",
-    needs_text=True,
-)
+_CVLC = ("cvlc.method:CVLC", "CVLC, 2026")
 
-# The paper's ablations are the same method under other options.
-ABLATIONS: list[tuple[str, str, dict[str, Any]]] = [
-    ("cvlc-lora", "CVLC with LoRA instead of coalescent projections", {"adapter": "lora"}),
-    ("cvlc-prompt", "CVLC with deep prompts instead of projections", {"adapter": "prompt"}),
-    ("cvlc-no-lsr", "CVLC without latent space reservation", {"reservation": False}),
-    ("cvlc-all-specific", "CVLC without blocks that domains share", {"shared_blocks": 0}),
-    (
-        "cvlc-single-template",
-        "CVLC with one template and no synonyms",
-        {"templates": ("{} ..",), "synonyms": False},
-    ),
-    ("cvlc-no-text", "CVLC without its text side, for image towers alone", {"text": False}),
-]
 
-# Methods that train additions to the image tower; with head=text they also use class names.
-PROMPTED = [
-    MethodInfo(
-        "l2p",
-        "a pool of prompts, of which every image picks some",
-        "fsdil_methods.prompts.l2p:L2P",
-        paper="Wang et al., 2022 (CVPR)",
-    ),
-    MethodInfo(
-        "dualprompt",
-        "prefixes for all domains and for each, found by a key",
-        "fsdil_methods.prompts.dualprompt:DualPrompt",
-        paper="Wang et al., 2022 (ECCV)",
-    ),
-    MethodInfo(
-        "coda-prompt",
-        "prefixes as weighted sums of components, more of them for every domain",
-        "fsdil_methods.prompts.coda_prompt:CODAPrompt",
-        paper="Smith et al., 2023",
-    ),
-    MethodInfo(
-        "inflora",
-        "low-rank updates in directions that earlier domains have left free",
-        "fsdil_methods.towers.inflora:InfLoRA",
-        paper="Liang and Li, 2024",
-    ),
-]
+def _method(name: str, factory: str, paper: str, summary: str, **more: Any) -> MethodInfo:
+    """A row of the table; `factory` is file and class in this folder."""
+    return MethodInfo(name, summary, f"fsdil_methods.{factory}", paper=paper, **more)
 
-# Strategies of Avalanche, which is not installed unless asked for.
-AVALANCHE = [
-    MethodInfo(
-        f"avalanche-{name}",
-        f"{summary} (extra: avalanche)",
-        f"fsdil_methods.avalanche:{factory}",
-        paper=paper,
-        exemplar_free=name != "replay",
-    )
-    for name, summary, factory, paper in [
-        ("naive", "fine-tuning of tower and head by Avalanche", "NaiveMethod", ""),
-        ("ewc", "elastic weight consolidation", "EWCMethod", "Kirkpatrick et al., 2017"),
-        ("lwf", "learning without forgetting", "LwFMethod", "Li and Hoiem, 2016"),
-        (
-            "replay",
-            "replay of images it keeps",
-            "ReplayMethod",
-            "Chaudhry et al., 2019",
-        ),
-    ]
-]
 
-# What else is said to work without old images: prompts, weights that are held in place, a cache.
-BASELINES = [
-    MethodInfo(
-        "zero-shot-80",
-        "CLIP's text classifier with the 80 templates of its ImageNet evaluation",
-        "fsdil_methods.frozen.zero_shot:ZeroShot",
-        paper="Radford et al., 2021",
-        needs_text=True,
-        overrides={"templates": IMAGENET_TEMPLATES},
-    ),
-    MethodInfo(
-        "tip-adapter",
-        "CLIP's text classifier and a cache of training features",
-        "fsdil_methods.frozen.tip_adapter:TipAdapter",
-        paper="Zhang et al., 2022",
-        needs_text=True,
-        keeps_features=True,
-    ),
-    MethodInfo(
-        "tip-adapter-f",
-        "CLIP's text classifier and a cache of features, fine-tuned in their domain",
-        "fsdil_methods.frozen.tip_adapter:TipAdapter",
-        paper="Zhang et al., 2022",
-        needs_text=True,
-        keeps_features=True,
-        overrides={"finetune": True},
-    ),
-    MethodInfo(
-        "coop",
-        "learned context before the class names, trained on one domain after another",
-        "fsdil_methods.prompts.coop:CoOp",
-        paper="Zhou et al., 2022",
-        needs_text=True,
-    ),
-    MethodInfo(
-        "coop-domains",
-        "learned context before the class names for every domain, and a router",
-        "fsdil_methods.prompts.coop:CoOpDomains",
-        paper="Zhou et al., 2022",
-        needs_text=True,
-        keeps_features=True,
-    ),
-    MethodInfo(
-        "s-prompts",
-        "image and text prompts for every domain, and a router",
-        "fsdil_methods.prompts.s_prompts:SPrompts",
-        paper="Wang et al., 2022",
-        needs_text=True,
-        keeps_features=True,
-    ),
-    MethodInfo(
-        "cp-prompt",
-        "S-Prompts with a common prompt that is handed on and prefixes in the blocks",
-        "fsdil_methods.prompts.cp_prompt:CPPrompt",
-        paper="Feng et al., 2024",
-        needs_text=True,
-        keeps_features=True,
-    ),
-    MethodInfo(
-        "lwf",
-        "learning without forgetting: the previous model teaches on the new images",
-        "fsdil_methods.towers.lwf:LwF",
-        paper="Li and Hoiem, 2016",
-        needs_text=True,
-    ),
-    MethodInfo(
-        "ewc",
-        "elastic weight consolidation with the Fisher information of single images",
-        "fsdil_methods.towers.ewc:EWC",
-        paper="Kirkpatrick et al., 2017",
-        needs_text=True,
-    ),
-    MethodInfo(
-        "wise-ft",
-        "fine-tuned weights averaged with CLIP's own",
-        "fsdil_methods.towers.wise_ft:WiseFT",
-        paper="Wortsman et al., 2022",
-        needs_text=True,
-    ),
-    MethodInfo(
-        "wise-ft-streaming",
-        "weights averaged, after every domain, with those before it",
-        "fsdil_methods.towers.wise_ft:WiseFT",
-        paper="Wortsman et al., 2022",
-        needs_text=True,
-        overrides={"mode": "streaming"},
-    ),
+# fmt: off
+METHODS = [
+    # The paper's ablations are the same class with different options.
+    _method("cvlc", *_CVLC,
+            "continual vision-language consolidation: "
+            "adapted towers, calibrated prototypes, a router",
+            needs_text=True),
+    _method("cvlc-lora", *_CVLC, "CVLC with LoRA instead of coalescent projections",
+            needs_text=True, overrides={"adapter": "lora"}),
+    _method("cvlc-prompt", *_CVLC, "CVLC with deep prompts instead of coalescent projections",
+            needs_text=True, overrides={"adapter": "prompt"}),
+    _method("cvlc-no-lsr", *_CVLC, "CVLC without latent space reservation",
+            needs_text=True, overrides={"reservation": False}),
+    _method("cvlc-all-specific", *_CVLC, "CVLC without blocks that domains share",
+            needs_text=True, overrides={"shared_blocks": 0}),
+    _method("cvlc-single-template", *_CVLC, "CVLC with one template and no synonyms",
+            needs_text=True, overrides={"templates": ("{} ..",), "synonyms": False}),
+    _method("cvlc-no-text", *_CVLC, "CVLC without text, for backbones without a text tower",
+            overrides={"text": False}),
+
+    _method("zero-shot", "frozen.zero_shot:ZeroShot", "Radford et al., 2021",
+            "CLIP's text classifier, no training",
+            needs_text=True),
+    _method("zero-shot-80", "frozen.zero_shot:ZeroShot", "Radford et al., 2021",
+            "CLIP's text classifier with the 80 templates of its ImageNet evaluation",
+            needs_text=True, overrides={"templates": IMAGENET_TEMPLATES}),
+    _method("ncm", "frozen.ncm:NearestClassMean", "Mensink et al., 2013",
+            "nearest class mean of frozen features"),
+    _method("ncm-text", "frozen.ncm:NearestClassMean", "Mensink et al., 2013",
+            "nearest class mean, each mean mixed half and half with its class name",
+            needs_text=True, overrides={"text_mix": 0.5}),
+    _method("slda", "frozen.slda:StreamingLDA", "Hayes and Kanan, 2020",
+            "streaming linear discriminant analysis of frozen features"),
+    _method("ranpac", "frozen.ranpac:RanPAC", "McDonnell et al., 2023",
+            "ridge regression on a random projection of frozen features"),
+    _method("linear-probe", "frozen.linear_probe:LinearProbe", "Radford et al., 2021",
+            "logistic regression on frozen features, then a few steps per domain"),
+    _method("tip-adapter", "frozen.tip_adapter:TipAdapter", "Zhang et al., 2022",
+            "CLIP's text classifier and a cache of training features",
+            needs_text=True, keeps_features=True),
+    _method("tip-adapter-f", "frozen.tip_adapter:TipAdapter", "Zhang et al., 2022",
+            "CLIP's text classifier and a cache of features, fine-tuned in their domain",
+            needs_text=True, keeps_features=True, overrides={"finetune": True}),
+
+    _method("finetune", "towers.finetune:FineTune", "",
+            "the image tower fine-tuned on one domain after another: the forgetting floor",
+            needs_text=True),
+    _method("base-only", "towers.finetune:FineTune", "",
+            "the image tower fine-tuned on the base domain only",
+            needs_text=True, overrides={"domains": "base"}),
+    _method("joint", "towers.joint:Joint", "",
+            "the image tower fine-tuned again on all domains seen so far: the few-shot ceiling",
+            needs_text=True, exemplar_free=False),
+    _method("lwf", "towers.lwf:LwF", "Li and Hoiem, 2016",
+            "learning without forgetting: the previous model teaches on the new images",
+            needs_text=True),
+    _method("ewc", "towers.ewc:EWC", "Kirkpatrick et al., 2017",
+            "elastic weight consolidation with the Fisher information of single images",
+            needs_text=True),
+    _method("wise-ft", "towers.wise_ft:WiseFT", "Wortsman et al., 2022",
+            "fine-tuned weights averaged with CLIP's own",
+            needs_text=True),
+    _method("wise-ft-streaming", "towers.wise_ft:WiseFT", "Wortsman et al., 2022",
+            "weights averaged after every domain with the weights before it",
+            needs_text=True, overrides={"mode": "streaming"}),
+    _method("inflora", "towers.inflora:InfLoRA", "Liang and Li, 2024",
+            "low-rank updates in directions that earlier domains have left free"),
+
+    # l2p, dualprompt, coda-prompt and inflora need text only with head=text.
+    _method("coop", "prompts.coop:CoOp", "Zhou et al., 2022",
+            "learned context before the class names, trained on one domain after another",
+            needs_text=True),
+    _method("coop-domains", "prompts.coop:CoOpDomains", "Zhou et al., 2022",
+            "learned context before the class names for every domain, and a router",
+            needs_text=True, keeps_features=True),
+    _method("s-prompts", "prompts.s_prompts:SPrompts", "Wang et al., 2022",
+            "image and text prompts for every domain, and a router",
+            needs_text=True, keeps_features=True),
+    _method("cp-prompt", "prompts.cp_prompt:CPPrompt", "Feng et al., 2024",
+            "S-Prompts with prefixes, and a common prompt passed from domain to domain",
+            needs_text=True, keeps_features=True),
+    _method("l2p", "prompts.l2p:L2P", "Wang et al., 2022 (CVPR)",
+            "a pool of prompts from which every image picks some"),
+    _method("dualprompt", "prompts.dualprompt:DualPrompt", "Wang et al., 2022 (ECCV)",
+            "prefixes for all domains, and for each domain, found by a key"),
+    _method("coda-prompt", "prompts.coda_prompt:CODAPrompt", "Smith et al., 2023",
+            "prefixes as weighted sums of components; every domain adds some"),
+
+    # Strategies of Avalanche, which is installed only on request.
+    _method("avalanche-naive", "avalanche:NaiveMethod", "",
+            "fine-tuning of tower and head by Avalanche (extra: avalanche)"),
+    _method("avalanche-ewc", "avalanche:EWCMethod", "Kirkpatrick et al., 2017",
+            "elastic weight consolidation (extra: avalanche)"),
+    _method("avalanche-lwf", "avalanche:LwFMethod", "Li and Hoiem, 2016",
+            "learning without forgetting (extra: avalanche)"),
+    _method("avalanche-replay", "avalanche:ReplayMethod", "Chaudhry et al., 2019",
+            "replay of images it keeps (extra: avalanche)",
+            exemplar_free=False),
 ]
+# fmt: on
 
 
 @hookimpl
 def fsdil_methods() -> list[MethodInfo]:
     """Offer the built-in methods."""
-    return [
-        CVLC,
-        *(
-            replace(
-                CVLC,
-                name=name,
-                summary=summary,
-                overrides=overrides,
-                needs_text=overrides.get("text", True),
-            )
-            for name, summary, overrides in ABLATIONS
-        ),
-        MethodInfo(
-            "zero-shot",
-            "CLIP's text classifier, no training",
-            "fsdil_methods.frozen.zero_shot:ZeroShot",
-            paper="Radford et al., 2021",
-            needs_text=True,
-        ),
-        MethodInfo(
-            "ncm",
-            "nearest class mean of frozen features",
-            "fsdil_methods.frozen.ncm:NearestClassMean",
-            paper="Mensink et al., 2013",
-        ),
-        MethodInfo(
-            "ncm-text",
-            "nearest class mean, each mean mixed half and half with its class name",
-            "fsdil_methods.frozen.ncm:NearestClassMean",
-            paper="Mensink et al., 2013",
-            needs_text=True,
-            overrides={"text_mix": 0.5},
-        ),
-        MethodInfo(
-            "slda",
-            "streaming linear discriminant analysis of frozen features",
-            "fsdil_methods.frozen.slda:StreamingLDA",
-            paper="Hayes and Kanan, 2020",
-        ),
-        MethodInfo(
-            "ranpac",
-            "ridge regression on a random projection of frozen features",
-            "fsdil_methods.frozen.ranpac:RanPAC",
-            paper="McDonnell et al., 2023",
-        ),
-        MethodInfo(
-            "linear-probe",
-            "logistic regression on frozen features, then a few steps per domain",
-            "fsdil_methods.frozen.linear_probe:LinearProbe",
-            paper="Radford et al., 2021",
-        ),
-        MethodInfo(
-            "finetune",
-            "the image tower fine-tuned on one domain after another: the forgetting floor",
-            "fsdil_methods.towers.finetune:FineTune",
-            needs_text=True,
-        ),
-        MethodInfo(
-            "base-only",
-            "the image tower fine-tuned on the base domain alone",
-            "fsdil_methods.towers.finetune:FineTune",
-            needs_text=True,
-            overrides={"domains": "base"},
-        ),
-        MethodInfo(
-            "joint",
-            "the image tower fine-tuned anew on all domains seen so far: the few-shot ceiling",
-            "fsdil_methods.towers.joint:Joint",
-            needs_text=True,
-            exemplar_free=False,
-        ),
-        *BASELINES,
-        *PROMPTED,
-        *AVALANCHE,
-    ]
+    return METHODS

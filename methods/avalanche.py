@@ -42,7 +42,7 @@ class LwFConfig(AvalancheConfig):
 class ReplayConfig(AvalancheConfig):
     """Options of avalanche-replay."""
 
-    images: int = option(200, "images kept, of all domains together", minimum=1)
+    kept_images: int = option(200, "images kept of all domains together", minimum=1)
 
 
 def naive(config: AvalancheConfig, **parts: Any) -> Any:
@@ -71,7 +71,7 @@ def replay(config: ReplayConfig, **parts: Any) -> Any:
     """Experience replay, Chaudhry et al., 2019."""
     from avalanche.training.supervised import Replay
 
-    return Replay(mem_size=config.images, **parts)
+    return Replay(mem_size=config.kept_images, **parts)
 
 
 NaiveMethod = avalanche_method(naive)

@@ -22,7 +22,7 @@ def runs(drawn_cache, tmp_path_factory):
 
 
 def test_zero_shot_profile_leaves_something_to_learn(runs):
-    """At home in the base manner, above chance and far from perfect in the far ones."""
+    """At home in the base style, above chance and far from perfect in the far ones."""
     record = runs("zero-shot")
     by_name = dict(zip(record.spec["order"], record.matrix[-1], strict=True))
     assert by_name["real"] >= 85

@@ -1,8 +1,8 @@
 """The options of CVLC, its two modes, and presets for the data sets of the paper.
 
 The paper and the released code differ in places. Mode `paper` follows the paper where it is
-explicit and sane, mode `authors` the released code with its quirks. Each such place is an option
-of its own, whose value `none` means "as the mode says", so that every quirk can also be set alone.
+explicit and plausible, mode `authors` follows the released code with its quirks. Each such place
+is an option of its own. Its value `none` means "as the mode says", so every quirk can be set alone.
 """
 
 from __future__ import annotations
@@ -18,28 +18,34 @@ SINGLE_TEMPLATE = ("{} ..",)
 
 @dataclass(frozen=True)
 class Config:
-    """Options of cvlc; the defaults are those for CORe50."""
+    """Options of cvlc; the defaults are the values for CORe50."""
 
     mode: Literal["paper", "authors"] = option(
         "paper", "follow the paper, or the released code with its quirks"
     )
     # What is trained in the towers
-    adapter: Literal["dcp", "lora", "prompt"] = option("dcp", "what is trained in the blocks")
-    shared_blocks: int = option(8, "first blocks that all domains share", minimum=0)
+    adapter: Literal["dcp", "lora", "prompt"] = option(
+        "dcp", "what is trained in the blocks: coalescent projections, LoRA or prompts"
+    )
+    shared_blocks: int = option(
+        8, "number of first blocks whose additions all domains share", minimum=0
+    )
     rank_vision: int = option(3, "rank of LoRA in the image tower", minimum=1)
     rank_text: int = option(4, "rank of LoRA in the text tower", minimum=1)
     prompt_length: int = option(8, "prompt tokens per block", minimum=1)
     # Text
-    text: bool = option(True, "use text prototypes; without them images alone decide")
-    templates: tuple[str, ...] = option(TEMPLATES, "sentences with {} for the class name")
-    synonyms: bool = option(True, "mix synonyms into the text prototypes, where there are any")
-    tau: float = option(1.0, "temperature of the weights of synonyms", minimum=1e-6)
+    text: bool = option(True, "use text prototypes; without them only images decide")
+    templates: tuple[str, ...] = option(
+        TEMPLATES, "sentences with {} for the class name; a JSON list"
+    )
+    synonyms: bool = option(True, "mix synonyms into the text prototypes if there are any")
+    tau: float = option(1.0, "temperature of the synonyms' weights", minimum=1e-6)
     # Latent space reservation
     reservation: bool = option(True, "reserve latent space in the base domain")
     candidates: int = option(100, "mixtures of two classes drawn at every step", minimum=1)
-    apart: int = option(8, "mixtures left after the comparison with each other", minimum=1)
-    kept: int = option(4, "mixtures left after the comparison with the classes", minimum=1)
-    samples: int = option(10, "pseudo-embeddings of each", minimum=1)
+    distinct_candidates: int = option(8, "candidates least similar to each other", minimum=1)
+    pseudo_classes: int = option(4, "of these, the candidates farthest from all classes", minimum=1)
+    pseudo_samples: int = option(10, "embeddings drawn from each pseudo-class", minimum=1)
     # Training
     base_epochs: int = option(4, "passes over the base domain", minimum=0)
     epochs: int = option(8, "passes over a few-shot domain", minimum=0)
@@ -47,19 +53,23 @@ class Config:
     lr: float = option(1e-3, "learning rate of AdamW", minimum=0)
     power_lr: float = option(2e-4, "learning rate of the two exponents", minimum=0)
     weight_decay: float = option(2e-5, "weight decay of the temporary classifier", minimum=0)
-    window: int = option(50, "steps in the moving average of the loss", minimum=1)
+    window: int = option(
+        50, "steps in the average of the loss that decides when the learning rate drops", minimum=1
+    )
     # Calibration, prototypes, domain identification
     vision_own: float = option(0.5, "initial weight of a domain's shift in image embeddings")
     text_common: float = option(0.5, "initial weight of the text shift in text embeddings")
     text_own: float = option(0.5, "initial weight of a domain's shift in text embeddings")
     gamma: float = option(10.0, "sharpness of the prototype correction", minimum=0)
-    least_views: int = option(100, "views per class for statistics of a few-shot domain", minimum=1)
+    least_views: int = option(
+        100, "views per class for the statistics of a few-shot domain", minimum=1
+    )
     fuse_text_at_store: bool = option(
-        True, "store prototypes already mixed with text, which then enters twice"
+        True, "mix text into stored prototypes; it then counts twice in predictions"
     )
     # Where paper and code differ
     domain_rule: Literal["gaussian", "class-pooled", "authors"] | None = option(
-        None, "distance to a domain (paper: gaussian; authors: authors, not inverted)"
+        None, "distance to a domain (paper: gaussian; authors: authors, covariance not inverted)"
     )
     domain_views: Literal["frozen", "mixed"] | None = option(
         None, "encoder of augmented views in domain statistics (paper: frozen; authors: mixed)"
@@ -68,22 +78,22 @@ class Config:
         None, "PowerNorm in domain statistics, never in queries (paper: no; authors: yes)"
     )
     similarity: Literal["l2", "raw", "authors"] | None = option(
-        None, "norm in the comparison of mixtures (paper: l2; authors: authors, p = -1)"
+        None, "norm when candidates are compared (paper: l2; authors: authors, of order -1)"
     )
     shift_std: float | None = option(
-        None, "std of the shifts' start (paper: 1e-3; authors: 0)", minimum=0
+        None, "standard deviation of initial shifts (paper: 1e-3; authors: 0)", minimum=0
     )
     frozen_classifier: bool | None = option(
-        None, "keep a copy of the base classifier from domain 3 on (paper: no; authors: yes)"
+        None, "do not train the classifier from the third domain on (paper: no; authors: yes)"
     )
     drop_last: bool | None = option(
-        None, "leave out base images that fill no batch, everywhere (paper: no; authors: yes)"
+        None, "leave out the last, incomplete batch of base images (paper: no; authors: yes)"
     )
 
     def settled(self) -> Config:
-        """The config with every `none` replaced by what the mode says."""
-        said = AUTHORS if self.mode == "authors" else PAPER
-        return replace(self, **{k: v for k, v in said.items() if getattr(self, k) is None})
+        """The config with every `none` replaced by the value of the mode."""
+        values = AUTHORS if self.mode == "authors" else PAPER
+        return replace(self, **{k: v for k, v in values.items() if getattr(self, k) is None})
 
 
 PAPER: dict[str, Any] = {
@@ -105,7 +115,7 @@ AUTHORS: dict[str, Any] = {
     "drop_last": True,
 }
 
-#: The paper's table of hyper-parameters. On the embedded world shorter training and fewer views
+#: The paper's table of hyper-parameters. On the embedded world, shorter training and fewer views
 #: keep a run on two cores below three minutes.
 PRESETS: dict[str, dict[str, Any]] = {
     "cddb-hard": {"base_epochs": 5, "epochs": 8, "window": 100},
@@ -116,8 +126,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "batch_size": 128,
         "window": 200,
         "candidates": 300,
-        "apart": 24,
-        "kept": 12,
+        "distinct_candidates": 24,
+        "pseudo_classes": 12,
         "templates": SINGLE_TEMPLATE,
         "synonyms": False,
         "vision_own": 0.25,

@@ -188,9 +188,9 @@ class CVLC(RouterMethod):
                         originals,
                         generator,
                         candidates=config.candidates,
-                        apart=config.apart,
-                        kept=config.kept,
-                        samples=config.samples,
+                        distinct_candidates=config.distinct_candidates,
+                        pseudo_classes=config.pseudo_classes,
+                        pseudo_samples=config.pseudo_samples,
                         norm=config.similarity or "l2",
                     )
                     z, targets = torch.cat([z, pseudo]), torch.cat([targets, soft])

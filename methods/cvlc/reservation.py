@@ -3,11 +3,11 @@
 CVLC, base domain only. Every class k is a Gaussian N(mu_k, V_k) of frozen embeddings. At every
 training iteration
 
-    1. mix     draw ordered pairs of classes (i, j) and a ~ U(0, 1):
-               mean = a mu_i + (1-a) mu_j, covariance = a V_i + (1-a) V_j, label = a e_i + (1-a) e_j
-    2. novel   keep the candidates with the smallest sum of similarities to the other candidates
-    3. original   of those, keep the candidates with the largest sum_k KL( N_k || candidate )
-    4. sample  draw a few embeddings of each, which join the batch under the mixed label
+    1. mix         draw candidates: ordered pairs of classes (i, j) and a ~ U(0, 1), with the mean
+                   a mu_i + (1-a) mu_j, covariance a V_i + (1-a) V_j, label a e_i + (1-a) e_j
+    2. distinct    keep the candidates with the smallest sum of similarities to the other ones
+    3. pseudo      of these, keep the candidates with the largest sum_k KL( N_k || candidate )
+    4. sample      draw a few embeddings of each, which join the batch under the mixed label
 
 Covariances are unbiased and get 1e-3 I when estimated, and 1e-3 I again both in the divergence and
 in sampling (paper: 1/N and no load, singular for d > N). The shares of a mixture sum to 1, so the
@@ -36,6 +36,8 @@ from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
+
+from fsdil_bench import RequestError
 
 from .power_norm import unit
 
@@ -167,27 +169,32 @@ def reserve(
     generator: torch.Generator,
     *,
     candidates: int = 100,
-    apart: int = 8,
-    kept: int = 4,
-    samples: int = 10,
+    distinct_candidates: int = 8,
+    pseudo_classes: int = 4,
+    pseudo_samples: int = 10,
     norm: Norm = "l2",
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pseudo-embeddings (kept * samples, d) and their soft labels (kept * samples, C).
+    """Pseudo-embeddings (n, d) and their soft labels (n, C), n = pseudo_classes * pseudo_samples.
 
-    `apart` candidates are left after the comparison with each other, `kept` after the comparison
-    with the classes.
+    `distinct_candidates` remain after the comparison with each other, `pseudo_classes` of these
+    after the comparison with the classes.
     """
-    if not candidates >= apart >= kept >= 1:
-        raise ValueError(f"cannot keep {apart} and then {kept} of {candidates} candidates")
+    if not candidates >= distinct_candidates >= pseudo_classes >= 1:
+        raise RequestError(
+            f"{candidates} candidates, {distinct_candidates} distinct candidates and "
+            f"{pseudo_classes} pseudo-classes: each number is chosen from the one before it",
+            "Set candidates >= distinct_candidates >= pseudo_classes.",
+        )
     classes, size = originals.means.shape
     mixtures = draw_mixtures(classes, candidates, generator, originals.means)
     means = blend(originals.means, mixtures)
-    chosen = similarity_scores(means, norm).topk(apart, largest=False).indices
+    chosen = similarity_scores(means, norm).topk(distinct_candidates, largest=False).indices
     # Only from here on are covariances needed, so only few are ever formed.
     mixtures, means = Mixtures(*(part[chosen] for part in mixtures)), means[chosen]
     factors = torch.linalg.cholesky(blend(originals.covariances, mixtures))
-    chosen = divergences(originals, means, factors).topk(kept).indices
-    noise = torch.randn(kept, samples, size, generator=generator, device=generator.device)
+    chosen = divergences(originals, means, factors).topk(pseudo_classes).indices
+    shape = (pseudo_classes, pseudo_samples, size)
+    noise = torch.randn(shape, generator=generator, device=generator.device)
     vectors = means[chosen, None] + noise.to(means) @ factors[chosen].mT
     labels = blend(torch.eye(classes).to(means), Mixtures(*(part[chosen] for part in mixtures)))
-    return vectors.flatten(0, 1), labels.repeat_interleave(samples, 0)
+    return vectors.flatten(0, 1), labels.repeat_interleave(pseudo_samples, 0)

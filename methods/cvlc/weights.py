@@ -8,9 +8,9 @@ from torch import nn
 from fsdil_bench import Context
 from fsdil_bench.adapters import BlockAdapter, TowerShape, tower_shape
 
-from .additions import Additions
 from .calibration import Calibration, copy_calibration, new_shift
 from .config import Config
+from .tower_additions import Additions
 from .visual_prototypes import INITIAL_LOG_SCALE, initial_weights
 
 

@@ -26,8 +26,8 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..holdout import split
-from ..text_head import class_embeddings, require_text, templates_knob
+from ..text_classifier import class_embeddings, require_text, templates_option
+from .base_holdout import hold_out
 
 DECAYS = [10.0**-power for power in range(1, 9)]
 
@@ -43,10 +43,12 @@ class Config:
         "strength of the pull towards the start; none chooses it on the base domain",
         minimum=0,
     )
-    base_iterations: int = option(1000, "L-BFGS iterations on the base domain, at most", minimum=0)
+    base_iterations: int = option(
+        1000, "at most so many iterations of L-BFGS on the base domain", minimum=0
+    )
     steps: int = option(100, "gradient steps in a few-shot domain", minimum=0)
     lr: float = option(1.0, "learning rate of those steps", minimum=0)
-    templates: tuple[str, ...] = templates_knob()
+    templates: tuple[str, ...] = templates_option()
 
 
 class LinearProbe(Method):
@@ -105,7 +107,7 @@ class LinearProbe(Method):
 
     def _choose_decay(self, z: torch.Tensor, labels: torch.Tensor) -> float:
         """From strong to weak, each fit from the one before, until the held-out loss rises."""
-        fit, held = split(len(z), self.context.generator("decay"))
+        fit, held = hold_out(len(z), self.context.generator("decay"))
         parameters, best, least = self._parameters(), DECAYS[0], float("inf")
         for decay in DECAYS:
             parameters = self._fit(z[fit], labels[fit], decay, *parameters)

@@ -26,7 +26,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..text_head import class_embeddings, require_text, templates_knob
+from ..text_classifier import class_embeddings, require_text, templates_option
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Config:
     text_mix: float = option(
         0.0, "share of the text embedding in a prototype", minimum=0.0, maximum=1.0
     )
-    templates: tuple[str, ...] = templates_knob()
+    templates: tuple[str, ...] = templates_option()
 
 
 class NearestClassMean(Method):

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..holdout import split
+from .base_holdout import hold_out
 
 RIDGES = [10.0**power for power in range(-8, 9)]
 _CHUNK = 4096  # images projected at once: the projections of a large domain do not fit in memory
@@ -34,7 +34,7 @@ _CHUNK = 4096  # images projected at once: the projections of a large domain do 
 class Config:
     """Options of ranpac."""
 
-    size: int = option(2000, "width M of the random projection", minimum=1)
+    projection_size: int = option(2000, "width M of the random projection", minimum=1)
     balanced: bool = option(False, "let every domain weigh the same instead of every image")
 
 
@@ -46,7 +46,8 @@ class RanPAC(Method):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        size, shape = context.config.size, (context.backbone.embed_dim, context.config.size)
+        size = context.config.projection_size
+        shape = (context.backbone.embed_dim, size)
         draw = torch.randn(shape, generator=context.generator("projection"), dtype=torch.float64)
         self.projection = draw.to(context.device)
         self.gram = self.projection.new_zeros(size, size)
@@ -58,7 +59,7 @@ class RanPAC(Method):
         z, labels = domain.features().double(), domain.labels
         weight = 1 / len(z) if self.context.config.balanced else 1.0
         if domain.index == 0:
-            fit, held = split(len(z), self.context.generator("ridge"))
+            fit, held = hold_out(len(z), self.context.generator("ridge"))
             fitted = self._statistics(z[fit], labels[fit], weight)
             judged = self._statistics(z[held], labels[held], weight)
             self.ridge = torch.full_like(self.ridge, best_ridge(*fitted, *judged))

@@ -11,7 +11,7 @@ by cross-entropy and AdamW with a cosine schedule; keys of earlier domains stay 
 
 The cache holds features of single images: no images are kept, but this is a memory of samples, and
 boards mark it. Of the base domain only a few images per class are taken, else they alone would
-decide; with `base=means` it gives one key per class instead, the direction of the mean.
+decide; with `base_keys=means` it gives one key per class instead, the direction of the mean.
 
 Different from the original: the stream, s instead of 100, and alpha and beta, which the original
 searches on validation or test images, are fixed beforehand, and so is the number of steps.
@@ -28,7 +28,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..text_head import class_embeddings, templates_knob
+from ..text_classifier import class_embeddings, templates_option
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Config:
 
     alpha: float = option(1.17, "weight of the cache against the text", minimum=0)
     beta: float = option(1.0, "sharpness of the similarity to a key", minimum=0)
-    views: int = option(10, "augmented views in a key; 0 is the plain view", minimum=0)
-    base: Literal["images", "means"] = option(
-        "images", "keys of the base domain: some of its images, or a mean for each class"
+    views: int = option(10, "augmented views per key; 0 for the plain view", minimum=0)
+    base_keys: Literal["images", "means"] = option(
+        "images", "keys of the base domain: some of its images, or the mean of each class"
     )
-    base_images: int = option(16, "images per class of the base domain, at most", minimum=1)
+    base_images: int = option(16, "at most so many images per class of the base domain", minimum=1)
     finetune: bool = option(False, "train the keys (Tip-Adapter-F)")
     lr: float = option(1e-3, "learning rate of AdamW on the keys", minimum=0)
     batch_size: int = option(256, "features per training step", minimum=1)
     steps: int = option(100, "training steps for a domain", minimum=0)
-    templates: tuple[str, ...] = templates_knob()
+    templates: tuple[str, ...] = templates_option()
 
 
 class Cache(NamedTuple):
@@ -125,7 +125,7 @@ class TipAdapter(Method):
 
     def _as_means(self, domain: TrainDomain) -> bool:
         """Whether the domain gives class means: from plain views, since its images are many."""
-        return domain.index == 0 and self.context.config.base == "means"
+        return domain.index == 0 and self.context.config.base_keys == "means"
 
     def _views(self, domain: TrainDomain) -> tuple[torch.Tensor, torch.Tensor]:
         """Frozen features of some images, (n, views, d), and their labels."""

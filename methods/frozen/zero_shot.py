@@ -16,14 +16,14 @@ import torch
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain
 
-from ..text_head import class_embeddings, templates_knob
+from ..text_classifier import class_embeddings, templates_option
 
 
 @dataclass(frozen=True)
 class Config:
     """Options of zero-shot."""
 
-    templates: tuple[str, ...] = templates_knob()
+    templates: tuple[str, ...] = templates_option()
 
 
 class ZeroShot(Method):

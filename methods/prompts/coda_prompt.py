@@ -49,12 +49,14 @@ class Config(AdaptedConfig):
 
     lr: float = option(1e-3, "learning rate of Adam", minimum=0)
     schedule: Literal["constant", "cosine"] = option(
-        "cosine", "learning rate over the steps of a domain"
+        "cosine", "course of the learning rate over the steps of a domain"
     )
-    blocks: int = option(5, "first blocks, with prefixes", minimum=1)
-    components: int = option(4, "components that a domain adds, in every block", minimum=1)
-    length: int = option(4, "rows of a prefix: keys, and as many values", minimum=1)
-    orthogonality: float = option(0.0, "weight mu of the penalty", minimum=0)
+    blocks: int = option(5, "first blocks, which get prefixes", minimum=1)
+    components: int = option(4, "components that a domain adds in every block", minimum=1)
+    prefix_length: int = option(4, "rows of a prefix: keys, and as many values", minimum=1)
+    orthogonality: float = option(
+        0.0, "weight mu of the penalty on components that are not orthogonal", minimum=0
+    )
 
 
 class CODAPrompt(AdaptedMethod):
@@ -72,7 +74,7 @@ class CODAPrompt(AdaptedMethod):
         super().__init__(context)
         config, size = context.config, context.backbone.embed_dim
         require_blocks(self.shape, config.blocks, "blocks")
-        shapes = [(size,), (size,), (2 * config.length, self.shape.width)]
+        shapes = [(size,), (size,), (2 * config.prefix_length, self.shape.width)]
         self._none = {
             part: torch.empty(config.blocks, 0, *shape, device=context.device)
             for part, shape in zip(PARTS, shapes, strict=True)
@@ -120,7 +122,7 @@ class CODAPrompt(AdaptedMethod):
 
     def encode(self, images: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
         """The class token under each image's own prefixes, (n, width)."""
-        length = self.context.config.length
+        length = self.context.config.prefix_length
         prefixes = {
             block: (rows[:, :length], rows[:, length:])
             for block, rows in enumerate(self.prompts(queries))

@@ -53,7 +53,9 @@ class Config(TrainingConfig):
     """Options of coop."""
 
     context_length: int = option(16, "context vectors in front of a class name", minimum=1)
-    context_words: str = option("", "start from these words, and as many vectors; else from noise")
+    context_words: str = option(
+        "", "words to start from, one vector per token; without them, from noise"
+    )
 
 
 class CoOp(Method):

@@ -9,8 +9,9 @@ Continual Learning, 2024. The image tower of domain t has
                        and values W_v n(P) stand beside those of the image tokens, where n is the
                        tower's first layer norm, then the block's
 
-with one prefix for keys and values (`pair=shared`), or one half of it for each (`pair=split`). Text
-prompts, training and router are those of S-Prompts (see `domain_prompts.py`).
+with one prefix for keys and values (`key_value_prefix=shared`), or one half of it for each
+(`key_value_prefix=split`). Text prompts, training and router are those of S-Prompts (see
+`domain_prompts.py`).
 
 Different from the original: every prefix is a tensor of its own domain (in the released code they
 are rows of one tensor, which weight decay wears off), a few-shot domain trains for a number of
@@ -40,12 +41,12 @@ class Config(DomainPromptConfig):
 
     common_length: int = option(4, "tokens of the common prompt", minimum=0)
     snapshots: bool = option(
-        True, "every domain keeps its version of the common prompt; else the newest serves all"
+        True, "every domain keeps its version of the common prompt; else all use the newest"
     )
     blocks: tuple[int, ...] = option((0, 9, 10), "blocks of the image tower that get a prefix")
     prefix_length: int = option(14, "tokens of a prefix", minimum=0)
-    pair: Literal["shared", "split"] = option(
-        "shared", "keys and values from the same prefix, or from one half of it each"
+    key_value_prefix: Literal["shared", "split"] = option(
+        "shared", "keys and values come from the whole prefix, or from one half of it each"
     )
 
 
@@ -79,10 +80,10 @@ class CPPrompt(DomainPrompts):
                 f"the image tower of '{context.backbone.name}' has no block {wrong[0]}",
                 f"Choose blocks from 0 to {count - 1}, for instance --set blocks=0,{count - 1}.",
             )
-        if config.pair == "split" and config.prefix_length % 2:
+        if config.key_value_prefix == "split" and config.prefix_length % 2:
             raise RequestError(
                 f"a prefix of {config.prefix_length} tokens has no halves",
-                "Set prefix_length to an even number, or pair=shared.",
+                "Set prefix_length to an even number, or key_value_prefix=shared.",
             )
 
     def new_image_prompts(self, t: int) -> Prompts:
@@ -118,7 +119,7 @@ class CPPrompt(DomainPrompts):
 
     def _prefix(self, block: Any, tokens: torch.Tensor) -> dict[str, Any]:
         """Tokens as keys and values of a block."""
-        if self.context.config.pair == "shared":
+        if self.context.config.key_value_prefix == "shared":
             return {"kv_tokens": tokens}
         weights = block.attn.in_proj_weight.chunk(3)[1:]
         biases = block.attn.in_proj_bias.chunk(3)[1:]

@@ -44,11 +44,13 @@ class DomainPromptConfig(PromptConfig):
     """Options of all these methods."""
 
     context_length: int = option(16, "context vectors in front of a class name", minimum=1)
-    start: Literal["fresh", "base", "previous"] = option(
-        "fresh", "prompts of a later domain start anew, or from those of another domain"
+    start_from: Literal["fresh", "base", "previous"] = option(
+        "fresh", "a later domain starts from fresh prompts, or from those of an earlier domain"
     )
-    centres: int = option(5, "K-means centres per domain, at most one for each image", minimum=1)
-    distance: Literal["l1", "l2"] = option("l1", "distance to the centres")
+    centres: int = option(
+        5, "K-means centres of a domain; never more than it has images", minimum=1
+    )
+    distance: Literal["l1", "l2"] = option("l1", "distance to the centres that decides the domain")
 
 
 class DomainPrompts(RouterMethod):
@@ -144,8 +146,8 @@ class DomainPrompts(RouterMethod):
 
     def _start(self, t: int) -> Prompts:
         config = self.context.config
-        if t and config.start != "fresh":
-            source = self.domains[0 if config.start == "base" else t - 1]
+        if t and config.start_from != "fresh":
+            source = self.domains[0 if config.start_from == "base" else t - 1]
             return {name: value for name, value in source.items() if name != CENTRES}
         generator = self.context.generator("context", t)
         context = random_context(self.context, config.context_length, generator)

@@ -9,7 +9,7 @@ prompts E_t, trained in domain t alone and started from E_(t-1). With the frozen
     testing       t = argmax over domains of cos(q, k_t), then the classes under G, E_t
 
 So it is a router, with one key per domain. G and the linear head go on changing with every domain,
-and that is where it forgets; `general=base` keeps G as the base domain left it.
+and that is where it forgets; `general_domains=base` keeps G as the base domain left it.
 
 Different from the original:
 - Every test image finds its own domain. The PyTorch code lets a batch vote.
@@ -41,17 +41,21 @@ class Config(AdaptedConfig):
     """Options of dualprompt."""
 
     lr: float = option(0.005, "learning rate of Adam", minimum=0)
-    clip: float | None = option(
-        1.0, "longest gradient, longer ones are shortened; none for no limit", minimum=0
+    gradient_clip: float | None = option(
+        1.0, "largest norm of a gradient; none sets no limit", minimum=0
     )
-    general_blocks: int = option(2, "first blocks, with prompts for all domains", minimum=0)
+    general_blocks: int = option(2, "first blocks, which get prompts for all domains", minimum=0)
     general_length: int = option(5, "rows of a general prefix", minimum=1)
-    expert_blocks: int = option(3, "blocks behind them, with prompts for each domain", minimum=0)
+    expert_blocks: int = option(
+        3, "blocks after these, which get prompts for each domain", minimum=0
+    )
     expert_length: int = option(5, "rows of an expert prefix", minimum=1)
-    general: Literal["all", "base"] = option(
+    general_domains: Literal["all", "base"] = option(
         "all", "train general prompts in all domains, or in the base domain only"
     )
-    pull: float = option(1.0, "weight of the similarity of queries and key", minimum=0)
+    key_weight: float = option(
+        1.0, "weight of the term that pulls a domain's key towards queries", minimum=0
+    )
     key_start: Literal["mean", "random"] = option(
         "mean", "a domain's key starts at its mean query, or at random"
     )
@@ -84,7 +88,7 @@ class DualPrompt(RouterMethod, AdaptedMethod):
         own = {"experts": self._first_experts(t), "key": self._first_key(t, queries)}
         self.add(own, f"domains.{t}.")
         names = [*(f"domains.{t}.{part}" for part in own), *self.head_names()]
-        if t == 0 or config.general == "all":
+        if t == 0 or config.general_domains == "all":
             names.append("general")
 
         def loss(batch: TrainBatch) -> torch.Tensor:
@@ -93,7 +97,7 @@ class DualPrompt(RouterMethod, AdaptedMethod):
                 features = self.encode(batch.images, here)
             similar = cosine(queries[batch.positions], self.weights[f"domains.{t}.key"][None])
             loss = F.cross_entropy(self.logits(features.float()), batch.labels)
-            return loss - config.pull * similar.mean()
+            return loss - config.key_weight * similar.mean()
 
         self.train(domain, names, loss)
 

@@ -6,10 +6,10 @@ k_i and a prompt P_i, a few tokens. With the frozen query q of an image and its 
     S = top-N over i of cos(q, k_i),      tokens = [class, P_i for i in S, patches],
     loss = cross-entropy - lam mean over images of sum over i in S of cos(q, k_i)
 
-The head reads the mean of the prompts' output tokens, not the class token (`read`). Pool and head
-are the same in all domains: nothing protects them. The choice of prompts has no gradient, so keys
-learn from the second term alone, and prompts that are never picked never learn; the record says
-what share of the last domain's choices each prompt had (`usage`).
+The head classifies the mean of the prompts' output tokens, not the class token (`head_input`). Pool
+and head are the same in all domains: nothing protects them. The choice of prompts has no gradient,
+so keys learn from the second term only, and prompts that are never picked never learn. The record
+says what share of the last domain's choices each prompt had (`usage`).
 
 Different from the original:
 - Every image picks for itself. The original code takes what most images of a batch want, also in
@@ -42,15 +42,19 @@ class Config(AdaptedConfig):
     """Options of l2p."""
 
     lr: float = option(0.0075, "learning rate of Adam", minimum=0)
-    clip: float | None = option(
-        1.0, "longest gradient, longer ones are shortened; none for no limit", minimum=0
+    gradient_clip: float | None = option(
+        1.0, "largest norm of a gradient; none sets no limit", minimum=0
     )
-    pool: int = option(10, "prompts in the pool", minimum=1)
-    length: int = option(5, "tokens of a prompt", minimum=1)
-    top: int = option(5, "prompts that an image picks", minimum=1)
-    pull: float = option(0.1, "weight of the similarity of queries and picked keys", minimum=0)
-    before_norm: bool = option(True, "prompts pass the tower's first norm, like other tokens")
-    read: Literal["prompts", "class"] = option("prompts", "output tokens that the head reads")
+    pool_size: int = option(10, "prompts in the pool", minimum=1)
+    prompt_length: int = option(5, "tokens of a prompt", minimum=1)
+    prompts_per_image: int = option(5, "prompts that an image picks", minimum=1)
+    key_weight: float = option(
+        0.1, "weight of the term that pulls picked keys towards queries", minimum=0
+    )
+    before_norm: bool = option(True, "prompts pass the tower's first norm like other tokens")
+    head_input: Literal["prompts", "class"] = option(
+        "prompts", "output tokens that the head classifies: those of the prompts or the class token"
+    )
 
 
 class L2P(AdaptedMethod):
@@ -67,14 +71,16 @@ class L2P(AdaptedMethod):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         config, width = context.config, self.shape.width
-        if config.top > config.pool:
+        if config.prompts_per_image > config.pool_size:
             raise RequestError(
-                f"top = {config.top} prompts cannot be picked from a pool of {config.pool}",
-                "Make the pool larger, or top smaller.",
+                f"an image cannot pick {config.prompts_per_image} prompts from a pool of "
+                f"{config.pool_size}",
+                "Set pool_size to a larger number, or prompts_per_image to a smaller one.",
             )
         start = context.generator("pool")
-        keys = torch.empty(config.pool, context.backbone.embed_dim)
-        prompts = 0.02 * torch.randn(config.pool, config.length, width, generator=start)
+        keys = torch.empty(config.pool_size, context.backbone.embed_dim)
+        shape = (config.pool_size, config.prompt_length, width)
+        prompts = 0.02 * torch.randn(shape, generator=start)
         self.add({"keys": keys.uniform_(-1, 1, generator=start), "prompts": prompts})
         self._usage: list[float] = []
 
@@ -87,7 +93,7 @@ class L2P(AdaptedMethod):
             with self.context.backbone.autocast():
                 features = self.encode(batch.images, asked)
             similar, _ = self.pick(asked)
-            pull = self.context.config.pull * similar.sum(1).mean()
+            pull = self.context.config.key_weight * similar.sum(1).mean()
             return F.cross_entropy(self.logits(features.float()), batch.labels) - pull
 
         self.train(domain, ["keys", "prompts", *self.head_names()], loss)
@@ -95,9 +101,9 @@ class L2P(AdaptedMethod):
         self._usage = [round(share, 3) for share in (picked / picked.sum()).tolist()]
 
     def pick(self, queries: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Similarities of the picked keys and their places in the pool, both (n, top)."""
+        """Similarities of the picked keys and their places in the pool, both (n, picked)."""
         similarity = cosine(queries, self.weights["keys"])
-        found = similarity.topk(self.context.config.top, dim=1)
+        found = similarity.topk(self.context.config.prompts_per_image, dim=1)
         return found.values, found.indices
 
     def encode(self, images: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
@@ -107,7 +113,7 @@ class L2P(AdaptedMethod):
             prompts = self.visual.ln_pre(prompts)
         adapters = [BlockAdapter(tokens=prompts), *[BlockAdapter()] * (self.shape.blocks - 1)]
         outputs = image_tokens(self.visual, images, adapters)
-        if self.context.config.read == "class":
+        if self.context.config.head_input == "class":
             return self.visual.ln_post(outputs.tokens[:, 0])
         return self.visual.ln_post(outputs.prompts).mean(1)
 

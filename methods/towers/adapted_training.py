@@ -20,8 +20,8 @@ import torch
 from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import tower_shape
 
-from ..heads import TextHead, linear_logits, linear_start
-from ..text_head import templates_knob
+from ..text_classifier import templates_option
+from .heads import TextHead, linear_logits, linear_start
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class AdaptedConfig:
     """Options of training; methods set defaults of their own."""
 
     head: Literal["linear", "text"] = option(
-        "linear", "a trained linear classifier, or the frozen one of class names"
+        "linear", "a trained linear classifier, or the frozen classifier made of class names"
     )
     lr: float = option(1e-3, "learning rate of Adam", minimum=0)
     schedule: Literal["constant", "cosine"] = option(
-        "constant", "learning rate over the steps of a domain"
+        "constant", "course of the learning rate over the steps of a domain"
     )
-    clip: float | None = option(
-        None, "longest gradient, longer ones are shortened; none for no limit", minimum=0
+    gradient_clip: float | None = option(
+        None, "largest norm of a gradient; none sets no limit", minimum=0
     )
     batch_size: int = option(64, "images per step", minimum=1)
     base_epochs: int = option(5, "passes over the base domain", minimum=0)
     steps: int = option(100, "gradient steps for a few-shot domain", minimum=0)
     augment: bool = option(True, "train on augmented views")
-    templates: tuple[str, ...] = templates_knob()
+    templates: tuple[str, ...] = templates_option()
 
     def steps_for(self, domain: TrainDomain) -> int:
         """Gradient steps for a domain."""
@@ -139,8 +139,8 @@ class AdaptedMethod(Method):
         for batch in domain.batches(config.batch_size, steps=steps, augment=config.augment):
             optimizer.zero_grad()
             loss(batch).backward()
-            if config.clip is not None:
-                torch.nn.utils.clip_grad_norm_(trained, config.clip)
+            if config.gradient_clip is not None:
+                torch.nn.utils.clip_grad_norm_(trained, config.gradient_clip)
             optimizer.step()
             rate.step()
         for weight in trained:

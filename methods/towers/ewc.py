@@ -8,7 +8,7 @@ theta, those after domain k theta_k, and the diagonal F_k of the Fisher informat
 
 in mode `separate`. Mode `online` (Schwarz et al., Progress and Compress, 2018) keeps a single F,
 around the weights of the previous domain, which becomes gamma F + F_t after domain t. How the tower
-is trained is said in `guided_towers.py`; with strength 0 this is `finetune`.
+is trained is said in `penalised_training.py`; with strength 0 this is `finetune`.
 
 The Fisher information is of single images: gradients are squared one by one, not as the mean over a
 batch (whose square is smaller by about the batch size, so that lambda would depend on it). y is
@@ -30,35 +30,42 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, State, TrainDomain, option
 
-from .guided_towers import GuidedConfig, GuidedTower
+from .penalised_training import PenalisedConfig, PenalisedMethod
 
 
 @dataclass(frozen=True)
-class Config(GuidedConfig):
+class Config(PenalisedConfig):
     """Options of ewc."""
 
     strength: float = option(1000.0, "weight lambda of the penalty", minimum=0)
     mode: Literal["online", "separate"] = option(
         "online", "one Fisher information for all domains, or one (and one anchor) for each"
     )
-    gamma: float = option(1.0, "factor on the old Fisher information, online", minimum=0, maximum=1)
+    gamma: float = option(
+        1.0, "factor on the old Fisher information in mode online", minimum=0, maximum=1
+    )
     fisher: Literal["sampled", "empirical"] = option(
-        "sampled", "classes drawn from the model's own prediction, or the labels"
+        "sampled", "use classes drawn from the model's own prediction, or the labels"
     )
-    fisher_images: int = option(1024, "images for the Fisher information, at most", minimum=1)
-    quantile: float = option(
-        0.999, "where the Fisher information is cut off; 1 is nowhere", minimum=0, maximum=1
+    fisher_images: int = option(
+        1024, "at most so many images for the Fisher information", minimum=1
+    )
+    fisher_quantile: float = option(
+        0.999,
+        "quantile at which the Fisher information is capped; 1 for no cap",
+        minimum=0,
+        maximum=1,
     )
 
 
-class EWC(GuidedTower):
+class EWC(PenalisedMethod):
     """Fine-tuning under a quadratic penalty."""
 
     Config = Config
     #: On the embedded world every image is a backward pass that training could have had.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        **GuidedTower.presets,
-        "drawn": {**GuidedTower.presets["drawn"], "fisher_images": 480},
+        **PenalisedMethod.presets,
+        "drawn": {**PenalisedMethod.presets["drawn"], "fisher_images": 480},
     }
     inert: ClassVar[dict[str, str]] = {
         "fisher_images": "a small slice has fewer images in a domain"
@@ -119,7 +126,7 @@ class EWC(GuidedTower):
 
     def _fisher(self, domain: TrainDomain) -> State:
         fisher = diagonal_fisher(self.weights(), self._losses(domain))
-        return cut_off(fisher, self.context.config.quantile)
+        return cut_off(fisher, self.context.config.fisher_quantile)
 
     def _losses(self, domain: TrainDomain) -> Iterator[torch.Tensor]:
         """The negative log-likelihood of single plain views, in full precision."""

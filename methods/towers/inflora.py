@@ -21,7 +21,7 @@ Different from the original:
 - Its heads are for new classes. Where classes stay, those of `concat` compete without having been
   calibrated to each other, so that `linear` is the default.
 - A method is not told how many domains will come: hence `horizon`.
-- The inputs are measured on plain views, of at most so many images (`measured`).
+- The inputs are measured on plain views, of at most so many images (`measured_images`).
 - In the base domain the share is reached, where the original stops one direction before.
 """
 
@@ -38,9 +38,9 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, fold, image_tokens
 
-from ..heads import linear_logits, linear_start
 from .adapted_training import AdaptedConfig, AdaptedMethod
 from .free_directions import Directions, all_free, strongest, take
+from .heads import linear_logits, linear_start
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,23 @@ class Config(AdaptedConfig):
     """Options of inflora."""
 
     head: Literal["linear", "concat", "text"] = option(  # type: ignore[assignment]
-        "linear", "one trained classifier, one for each domain, or that of class names"
+        "linear", "one trained classifier, one per domain, or the one made of class names"
     )
     lr: float = option(5e-4, "learning rate of Adam", minimum=0)
     schedule: Literal["constant", "cosine"] = option(
-        "cosine", "learning rate over the steps of a domain"
+        "cosine", "course of the learning rate over the steps of a domain"
     )
     rank: int = option(10, "rank of a domain's updates", minimum=1)
     protect: float = option(
-        0.98, "share of the base domain's inputs that is protected", minimum=0, maximum=1
+        0.98, "protected share of the base domain's inputs", minimum=0, maximum=1
     )
     protect_last: float = option(
-        1.0, "share that the protection grows towards", minimum=0, maximum=1
+        1.0, "protected share in the last domain of the horizon", minimum=0, maximum=1
     )
-    horizon: int = option(10, "number of domains on the way to protect_last", minimum=1)
-    measured: int = option(1024, "images of a domain to measure inputs on, at most", minimum=1)
+    horizon: int = option(10, "domains until the protected share reaches protect_last", minimum=1)
+    measured_images: int = option(
+        1024, "at most so many images of a domain to measure its inputs on", minimum=1
+    )
 
 
 class InfLoRA(AdaptedMethod):
@@ -76,7 +78,7 @@ class InfLoRA(AdaptedMethod):
         "drawn": {"lr": 0.005, "base_epochs": 2, "batch_size": 32, "steps": 50, "horizon": 6},
     }
     inputs = frozenset({"images"})
-    inert: ClassVar[Mapping[str, str]] = {"measured": "a small slice has fewer images"}
+    inert: ClassVar[Mapping[str, str]] = {"measured_images": "a small slice has fewer images"}
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -152,7 +154,7 @@ class InfLoRA(AdaptedMethod):
             replace(adapter, attention_branch=_watch(total))
             for adapter, total in zip(adapters, sums, strict=True)
         ]
-        wanted, size = min(config.measured, len(domain)), config.batch_size
+        wanted, size = min(config.measured_images, len(domain)), config.batch_size
         images = tokens = 0
         for batch in domain.batches(size, steps=-(-wanted // size), augment=False):
             part = batch.images[: wanted - images]

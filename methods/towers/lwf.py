@@ -6,7 +6,7 @@ and l' of the model as it was before the domain, on the same views,
     loss = cross-entropy(l, y)  +  alpha KL( softmax(a l' / T) || softmax(a l / T) )
 
 averaged over the images of a step. The base domain has no teacher. How the tower is trained is said
-in `guided_towers.py`; with alpha = 0 this is `finetune`.
+in `penalised_training.py`; with alpha = 0 this is `finetune`.
 
 Different from the original: all classes are old ones, so the teacher speaks about all of them, and
 there is no warm-up of new outputs. CLIP's logits are cosines times s = 100, which a temperature
@@ -23,19 +23,21 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, TrainDomain, option
 
-from .guided_towers import GuidedConfig, GuidedTower
+from .penalised_training import PenalisedConfig, PenalisedMethod
 
 
 @dataclass(frozen=True)
-class Config(GuidedConfig):
+class Config(PenalisedConfig):
     """Options of lwf."""
 
     alpha: float = option(1.0, "weight of the distillation", minimum=0)
     temperature: float = option(2.0, "temperature of the distillation", minimum=0.01)
-    soft_scale: float = option(10.0, "scale of cosines in the distillation", minimum=0)
+    soft_scale: float = option(
+        10.0, "scale of the cosines in the distillation, instead of CLIP's", minimum=0
+    )
 
 
-class LwF(GuidedTower):
+class LwF(PenalisedMethod):
     """Fine-tuning that listens to the previous model."""
 
     Config = Config

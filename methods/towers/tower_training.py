@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..text_head import class_embeddings, templates_knob
+from ..text_classifier import class_embeddings, templates_option
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TowerConfig:
     base_epochs: int = option(1, "passes over the base domain", minimum=0)
     steps: int = option(100, "gradient steps for a few-shot domain", minimum=0)
     augment: bool = option(True, "train on augmented views")
-    templates: tuple[str, ...] = templates_knob()
+    templates: tuple[str, ...] = templates_option()
 
     def base_steps(self, images: int) -> int:
         """Gradient steps for a base domain of so many images."""

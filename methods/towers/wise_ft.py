@@ -10,7 +10,7 @@ CLIP and theta of the fine-tuned tower (and head, if it is trained),
                  where theta was fine-tuned from theta_{t-1}: no domain moves them all the way
 
 a = 0 is zero-shot CLIP, a = 1 is `finetune`. How the tower is trained is said in
-`guided_towers.py`.
+`penalised_training.py`.
 
 Different from the original, which knows one data set only: the stream. `streaming` is no part of
 the paper. a is fixed beforehand; the paper shows a sweep over it.
@@ -25,20 +25,20 @@ import torch
 
 from fsdil_bench import Batch, Context, State, TrainDomain, option
 
-from .guided_towers import GuidedConfig, GuidedTower
+from .penalised_training import PenalisedConfig, PenalisedMethod
 
 
 @dataclass(frozen=True)
-class Config(GuidedConfig):
+class Config(PenalisedConfig):
     """Options of wise-ft."""
 
     mode: Literal["zero-shot", "streaming"] = option(
-        "zero-shot", "average with CLIP's weights, or with those before each domain"
+        "zero-shot", "average with CLIP's weights, or with the weights before each domain"
     )
     alpha: float = option(0.5, "share of the fine-tuned weights", minimum=0, maximum=1)
 
 
-class WiseFT(GuidedTower):
+class WiseFT(PenalisedMethod):
     """A tower whose weights are averages."""
 
     Config = Config

@@ -1,4 +1,4 @@
-"""The `drawn` scenario: everyday objects drawn by code in six manners, nothing downloaded.
+"""The `drawn` scenario: everyday objects drawn by code in six styles, nothing downloaded.
 
 It stands in for DomainNet where there is no data set: numbers on it say nothing about DomainNet.
 """
@@ -14,7 +14,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
     return [
         ScenarioInfo(
             "drawn",
-            "24 everyday objects drawn by code in six manners; needs no download",
+            "24 everyday objects drawn by code in six styles; needs no download",
             "fsdil_scenarios.drawn.build:build",
             domains=("real", "painting", "clipart", "sketch", "quickdraw", "infograph"),
             classes=24,

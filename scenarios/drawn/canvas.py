@@ -1,6 +1,6 @@
-"""Low-level rendering shared by the manners: placing, filling, stroking, wobbling, noise.
+"""Low-level rendering shared by the styles: placing, filling, stroking, wobbling, noise.
 
-The manners draw on a picture several times larger than asked for and shrink it at the end, which
+The styles draw on a picture several times larger than asked for and shrink it at the end, which
 is how PIL's hard-edged shapes become smooth. Lengths called *share* are fractions of the
 picture's side, so that a picture looks the same at every size.
 """

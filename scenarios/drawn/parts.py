@@ -1,8 +1,8 @@
-"""What a drawn object is made of: parts in object coordinates, free of any manner.
+"""What a drawn object is made of: parts in object coordinates, free of any style.
 
-An *object* is a function of a random generator that returns a `Drawing`; a *manner* is a
+An *object* is a function of a random generator that returns a `Drawing`; a *style* is a
 function that renders a `Drawing` as a picture. The two meet only here, so that every object can
-be drawn in every manner.
+be drawn in every style.
 
 Object coordinates: x to the right, y downwards, the object centred on (0, 0) and filling
 about [-1, 1] in its longer direction. Parts are listed back to front.

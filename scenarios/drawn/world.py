@@ -6,15 +6,15 @@ import hashlib
 
 import numpy as np
 
-from .manners import MANNERS
 from .objects import OBJECTS
 from .pose import pose
+from .styles import STYLES
 
 WORLD_VERSION = 1
 """Part of every seed. Raise it when a change alters any picture."""
 
 CLASSES: tuple[str, ...] = tuple(OBJECTS)
-DOMAINS: tuple[str, ...] = tuple(MANNERS)
+DOMAINS: tuple[str, ...] = tuple(STYLES)
 
 POSES: dict[str, dict[str, float]] = {
     "quickdraw": {"rotate": 15.0, "stretch": 0.4, "shear": 0.25},
@@ -27,9 +27,10 @@ def draw(
 ) -> np.ndarray:
     """The picture of that name: (size, size, 3) bytes, the same on every call."""
     name = f"drawn/{WORLD_VERSION}/{split}/{domain}/{class_name}/{index}"
-    object_rng, manner_rng = _generator(f"{name}/object"), _generator(f"{name}/manner")
+    # "manner" is an old word for the style. It is part of the seed, so it cannot change.
+    object_rng, style_rng = _generator(f"{name}/object"), _generator(f"{name}/manner")
     drawing = pose(OBJECTS[class_name](object_rng), object_rng, **POSES.get(domain, {}))
-    return MANNERS[domain](drawing, manner_rng, size)
+    return STYLES[domain](drawing, style_rng, size)
 
 
 def _generator(text: str) -> np.random.Generator:

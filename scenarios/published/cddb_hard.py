@@ -28,7 +28,8 @@ from fsdil_bench import (
     numpy_generator,
 )
 
-from .descriptors import BACKBONE, as_asked, find_images, remedy
+from .descriptors import as_asked, published_scenario
+from .image_folders import find_images, remedy
 
 CLASSES = ("0_real", "1_fake")
 PLACES = ("CDDB", "cddb", "CDDB-Hard")  # folders that the images may lie in, below --data
@@ -48,17 +49,13 @@ DRAW_VERSION = 1  # another number draws other training parts: every result chan
 def fsdil_scenarios() -> list[ScenarioInfo]:
     """Offer `cddb-hard`."""
     return [
-        ScenarioInfo(
+        published_scenario(
             "cddb-hard",
             "real and fake images from five sources (CDDB-Hard)",
-            "fsdil_scenarios.published.cddb_hard:build",
-            domains=tuple(TRAINING),
-            classes=len(CLASSES),
+            tuple(TRAINING),
+            len(CLASSES),
+            "cddb_hard",
             variants={"balanced": "all training images instead of the paper's unbalanced part"},
-            default_backbone=BACKBONE,
-            needs_data=True,
-            options="fsdil_scenarios.published.descriptors:Options",
-            source="fsdil_scenarios.published.cddb_hard_source:SOURCE",
         )
     ]
 

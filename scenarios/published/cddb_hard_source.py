@@ -7,8 +7,8 @@ from pathlib import Path
 from fsdil_bench import DataError, DataSource
 
 from .cddb_hard import CLASSES, PLACES, TRAINING, real_and_fake
-from .descriptors import find_images
-from .verifying import Findings
+from .findings import Findings
+from .image_folders import find_images
 
 #: Real and fake images of each domain, for training and for testing.
 IMAGES = {

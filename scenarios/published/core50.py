@@ -33,7 +33,8 @@ from fsdil_bench import (
     numpy_generator,
 )
 
-from .descriptors import BACKBONE, as_asked, class_images, find_images, fixed_split
+from .descriptors import as_asked, published_scenario
+from .image_folders import class_images, find_images, fixed_split
 
 SESSIONS = (1, 2, 4, 5, 6, 8, 9, 11)
 TEST_SESSIONS = (3, 7, 10)
@@ -51,20 +52,16 @@ Split = Callable[[list[str], int, str], tuple[list[str], list[str]]]
 def fsdil_scenarios() -> list[ScenarioInfo]:
     """Offer `core50`."""
     return [
-        ScenarioInfo(
+        published_scenario(
             "core50",
             "50 household objects in eight recording sessions (CORe50)",
-            "fsdil_scenarios.published.core50:build",
-            domains=tuple(f"s{place}" for place in range(1, len(SESSIONS) + 1)),
-            classes=len(OBJECTS),
+            tuple(f"s{place}" for place in range(1, len(SESSIONS) + 1)),
+            len(OBJECTS),
+            "core50",
             variants={
                 "blocks": "test on one stretch of each video, away from the training frames",
                 "sessions": "also test on three sessions that no domain shows",
             },
-            default_backbone=BACKBONE,
-            needs_data=True,
-            options="fsdil_scenarios.published.descriptors:Options",
-            source="fsdil_scenarios.published.core50_source:SOURCE",
         )
     ]
 

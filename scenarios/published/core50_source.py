@@ -8,8 +8,8 @@ from pathlib import Path
 from fsdil_bench import DataError, DataSource, Download
 
 from .core50 import FOLDER, OBJECTS, SESSIONS, TEST_SESSIONS
-from .descriptors import find_images
-from .verifying import Findings
+from .findings import Findings
+from .image_folders import find_images
 
 #: Frames of each session; 164,866 in all.
 FRAMES = {

@@ -1,4 +1,4 @@
-"""The `domainnet` and `dn4il` scenarios: everyday objects in six manners (DomainNet, cleaned).
+"""The `domainnet` and `dn4il` scenarios: everyday objects in six styles (DomainNet, cleaned).
 
     fsdil-bench run --method cvlc --scenario domainnet-1shot --data ~/domainnet
 
@@ -39,7 +39,8 @@ from fsdil_bench import (
 )
 
 from . import descriptors as published
-from .descriptors import BACKBONE, as_asked, find_images, remedy, shortened
+from .descriptors import as_asked, published_scenario
+from .image_folders import find_images, remedy, shortened
 from .image_lists import ImageList, check_listed, class_labels, find_lists, read_list
 
 DOMAINS = ("real", "painting", "clipart", "sketch", "quickdraw", "infograph")
@@ -64,26 +65,21 @@ DN4IL_PLACES = ("dn4il", "DN4IL", "DN4IL-dataset")
 def fsdil_scenarios() -> list[ScenarioInfo]:
     """Offer `domainnet` and `dn4il`."""
     return [
-        ScenarioInfo(
+        published_scenario(
             "domainnet",
-            "306 everyday objects in six manners (DomainNet, cleaned)",
-            "fsdil_scenarios.published.domainnet:build",
-            domains=DOMAINS,
-            classes=CLASSES - len(DROPPED),
-            default_backbone=BACKBONE,
-            needs_data=True,
+            "306 everyday objects in six styles (DomainNet, cleaned)",
+            DOMAINS,
+            CLASSES - len(DROPPED),
+            "domainnet",
             options="fsdil_scenarios.published.domainnet:Options",
-            source="fsdil_scenarios.published.domainnet_source:SOURCE",
         ),
-        ScenarioInfo(
+        published_scenario(
             "dn4il",
-            "100 classes of DomainNet in six manners (DN4IL)",
-            "fsdil_scenarios.published.domainnet:build_dn4il",
-            domains=DOMAINS,
-            classes=100,
-            default_backbone=BACKBONE,
-            needs_data=True,
-            options="fsdil_scenarios.published.descriptors:Options",
+            "100 classes of DomainNet in six styles (DN4IL)",
+            DOMAINS,
+            100,
+            "domainnet",
+            factory="fsdil_scenarios.published.domainnet:build_dn4il",
             source="fsdil_scenarios.published.domainnet_source:DN4IL_SOURCE",
         ),
     ]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource, Download, missing_files
+from fsdil_bench import DataError, DataSource, Download
 
-from .descriptors import find_images, shortened
 from .domainnet import (
     CLASSES,
     DOMAINS,
@@ -17,8 +16,9 @@ from .domainnet import (
     read_lists,
     too_few,
 )
+from .findings import Findings
+from .image_folders import find_images, shortened
 from .image_lists import ImageList, class_labels
-from .verifying import Findings
 
 #: Training and test images in the lists of the cleaned version.
 IMAGES = {
@@ -30,7 +30,7 @@ IMAGES = {
     "infograph": (36023, 15582),
 }
 
-#: SHA-256 of the official lists, as far as they are known.
+#: SHA-256 of the official lists, as far as known.
 LIST_SHA256 = {
     "real_test.txt": "2b3f75bcde309aeb5931292084b2162e936b5f189e3bb1ad716f0f74c460864c",
     "painting_train.txt": "f1da38d50a702fddf1329f85bc607d7a2abcae7e6aec75e1fd49cc1bd340d47b",
@@ -59,6 +59,8 @@ DN4IL_SHA256 = {
     "infograph_test.txt": "0ff3c344e4d738cd8d7776e5c59a584cc10fcdae37eee36371d391cd61579320",
 }
 
+Lists = Mapping[tuple[str, str], ImageList]  # by domain and part
+
 _SERVER = "csr.bu.edu/ftp/visda/2019/multi-source"
 _CLEANED = ("clipart", "painting")  # their cleaned archives lie in a folder of their own
 _DN4IL = (
@@ -69,7 +71,7 @@ _LISTS = [f"{domain}_{part}.txt" for domain in DOMAINS for part in ("train", "te
 
 
 def _from_server(place: str, path: str, unpack: str | None = None, sha256: str = "") -> Download:
-    """A file of DomainNet's server, which answers over https, and at times over http alone."""
+    """A file of DomainNet's server, which answers over https, but at times only over http."""
     url, plain = f"https://{_SERVER}/{place}", f"http://{_SERVER}/{place}"
     return Download(url, path, unpack=unpack, sha256=sha256, also=(plain,))
 
@@ -122,13 +124,10 @@ DN4IL_SOURCE = DataSource(
 def verify(root: Path) -> list[str]:
     """What is wrong with DomainNet at `root`, one line each."""
     try:
-        place = find_images(root, DOMAINS, "domainnet", IMAGE_PLACES)
-        where = list_place(root, place, "domainnet")
-        lists = read_lists(where)
+        findings, place, lists = _find(root, "domainnet")
         labels = class_labels(lists.values())
     except DataError as error:
         return [error.message]
-    findings = Findings(place)
     if len(labels) != CLASSES:
         findings.add("classes", f"the lists name {len(labels)} classes, {CLASSES} are published")
     for domain, counts in IMAGES.items():
@@ -142,8 +141,8 @@ def verify(root: Path) -> list[str]:
             f"{len(dropped)} classes have too few images in some list, in the paper "
             f"{len(DROPPED)}; they differ in {differing}",
         )
-    findings.checksums(where, LIST_SHA256)
-    _look_through(findings, lists, set(labels))
+    findings.checksums(place, LIST_SHA256)
+    _check_files(findings, lists, set(labels))
     return findings.lines()
 
 
@@ -153,13 +152,10 @@ def verify_dn4il(root: Path) -> list[str]:
 
     wanted = set(dn4il_folders())
     try:
-        place = find_images(root, DOMAINS, "dn4il", IMAGE_PLACES)
-        where = list_place(root, place, "dn4il")
-        lists = read_lists(where)
+        findings, place, lists = _find(root, "dn4il")
         labels = class_labels(lists.values())
     except DataError as error:
         return [error.message]
-    findings = Findings(place)
     absent = sorted(wanted - set(labels))
     if absent:
         findings.add("classes", f"{len(absent)} classes are in no list: {shortened(absent, 10)}")
@@ -170,29 +166,23 @@ def verify_dn4il(root: Path) -> list[str]:
             "the published part of them",
         )
     else:
-        findings.checksums(where, DN4IL_SHA256)
-    _look_through(findings, lists, wanted)
+        findings.checksums(place, DN4IL_SHA256)
+    _check_files(findings, lists, wanted)
     return findings.lines()
 
 
-def _look_through(
-    findings: Findings, lists: Mapping[tuple[str, str], ImageList], classes: Collection[str]
-) -> None:
-    """Note files that the lists name and that are not there, and damaged ones."""
+def _find(root: Path, data_set: str) -> tuple[Findings, Path, Lists]:
+    """Findings on the folder with the domains, the place of the lists, and the lists."""
+    images = find_images(root, DOMAINS, data_set, IMAGE_PLACES)
+    place = list_place(root, images, data_set)
+    return Findings(images), place, read_lists(place)
+
+
+def _check_files(findings: Findings, lists: Lists, classes: Collection[str]) -> None:
+    """Note listed files that are missing, and files that are damaged."""
     for domain in DOMAINS:
         for name in sorted(classes):
             if (findings.root / domain / name).is_dir():
                 findings.images(f"{domain}/{name}")
     for each in lists.values():
-        paths = [
-            path
-            for path, folder in zip(each.paths, each.folders, strict=True)
-            if folder.rpartition("/")[2] in classes
-        ]
-        absent = missing_files(findings.root, paths)
-        if absent:
-            findings.add(
-                "missing files",
-                f"{each.file.name}: {len(absent)} of {len(paths)} images are not there: "
-                f"{shortened(absent, 3)}",
-            )
+        findings.listed(each.file.name, each.of_classes(sorted(classes))[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fsdil_bench import DataError, missing_files
 
-from .descriptors import remedy, shortened
+from .image_folders import remedy, shortened
 
 
 @dataclass(frozen=True)

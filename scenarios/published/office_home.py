@@ -1,4 +1,4 @@
-"""The `office-home` scenario: 65 things from office and home in four manners (Office-Home).
+"""The `office-home` scenario: 65 things from office and home in four styles (Office-Home).
 
     fsdil-bench run --method cvlc --scenario office-home-4shot --data ~/OfficeHomeDataset
 
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from fsdil_bench import DataError, ScenarioInfo, ScenarioRequest, Stream, hookimpl
 
-from .descriptors import BACKBONE, as_asked, find_images, remedy, split_domain
+from .descriptors import as_asked, published_scenario
+from .image_folders import find_images, remedy, split_domain
 
 DOMAINS = ("Real World", "Product", "Clipart", "Art")
 REAL_WORLD = ("Real World", "Real_World", "RealWorld", "Realworld")
@@ -31,16 +32,12 @@ TEST_FRACTION = 0.3
 def fsdil_scenarios() -> list[ScenarioInfo]:
     """Offer `office-home`."""
     return [
-        ScenarioInfo(
+        published_scenario(
             "office-home",
-            "65 things from office and home in four manners (Office-Home)",
-            "fsdil_scenarios.published.office_home:build",
-            domains=DOMAINS,
-            classes=65,
-            default_backbone=BACKBONE,
-            needs_data=True,
-            options="fsdil_scenarios.published.descriptors:Options",
-            source="fsdil_scenarios.published.office_home_source:SOURCE",
+            "65 objects from office and home in four styles (Office-Home)",
+            DOMAINS,
+            65,
+            "office_home",
         )
     ]
 

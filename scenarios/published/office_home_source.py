@@ -7,9 +7,9 @@ from pathlib import Path
 from fsdil_bench import DataError, DataSource
 
 from ..names import class_folders
-from .descriptors import find_images
+from .findings import Findings
+from .image_folders import find_images
 from .office_home import DOMAINS, IMAGE_PLACES, real_world
-from .verifying import Findings
 
 #: Images of each domain; 15,588 in all.
 IMAGES = {"Real World": 4357, "Product": 4439, "Clipart": 4365, "Art": 2427}

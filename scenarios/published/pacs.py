@@ -27,7 +27,8 @@ from fsdil_bench import (
     hookimpl,
 )
 
-from .descriptors import BACKBONE, as_asked, find_images, shortened, split_domain
+from .descriptors import as_asked, published_scenario
+from .image_folders import find_images, shortened, split_domain
 from .image_lists import ImageList, check_listed, class_labels, find_lists, read_list
 
 DOMAINS = ("photo", "art_painting", "cartoon", "sketch")
@@ -47,16 +48,12 @@ TEST_FRACTION = 0.3
 def fsdil_scenarios() -> list[ScenarioInfo]:
     """Offer `pacs`."""
     return [
-        ScenarioInfo(
+        published_scenario(
             "pacs",
             "seven classes as photos, paintings, cartoons and sketches (PACS)",
-            "fsdil_scenarios.published.pacs:build",
-            domains=DOMAINS,
-            classes=len(CLASSES),
-            default_backbone=BACKBONE,
-            needs_data=True,
-            options="fsdil_scenarios.published.descriptors:Options",
-            source="fsdil_scenarios.published.pacs_source:SOURCE",
+            DOMAINS,
+            len(CLASSES),
+            "pacs",
         )
     ]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource, missing_files
+from fsdil_bench import DataError, DataSource
 
-from .descriptors import find_images, shortened
+from .findings import Findings
+from .image_folders import find_images
 from .image_lists import class_labels
 from .pacs import CLASSES, DOMAINS, IMAGE_PLACES, list_place, read_lists
-from .verifying import Findings
 
 #: Images of each domain; 9,991 in all.
 IMAGES = {"photo": 1670, "art_painting": 2048, "cartoon": 2344, "sketch": 3929}
@@ -48,11 +48,5 @@ def verify(root: Path) -> list[str]:
         count = sum(len(findings.images(f"{domain}/{name}")) for name in CLASSES)
         findings.compare(domain, count, published)
     for each in lists.values():
-        absent = missing_files(place, each.paths)
-        if absent:
-            findings.add(
-                "missing files",
-                f"{each.file.name}: {len(absent)} of {len(each.paths)} images are not there: "
-                f"{shortened(absent, 3)}",
-            )
+        findings.listed(each.file.name, each.paths)
     return findings.lines()

@@ -3,11 +3,11 @@
 A caption calls the object by its class name or by a *known* synonym. Four of the ten synonyms of
 every class are held out of all captions (`HELD_OUT`, a seeded choice): a model that had read
 every synonym as often as the name could tell a benchmark nothing about synonyms.
-Some captions also say in which manner the picture is drawn, and in some the object is spelled
+Some captions also say in which style the picture is drawn, and in some the object is spelled
 letter by letter, so that the tokenizer's fallback for unknown words is trained, too.
 Run as a script, the module writes the vocabulary of its captions to `vocabulary.json`.
 
-"A photo of a ..." is said of pictures in every manner, as it is on the web and in prompts.
+"A photo of a ..." is said of pictures in every style, as it is on the web and in prompts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ KNOWN = {
     for name, synonyms in SYNONYMS.items()
 }
 
-MANNERS: dict[str, list[str]] = {
+STYLES: dict[str, list[str]] = {
     "real": ["realistic picture", "lifelike picture", "natural image", "real world photo"],
     "painting": ["painting", "oil painting", "painted picture", "artwork"],
     "clipart": ["clipart", "clip art", "cartoon", "flat illustration"],
@@ -78,13 +78,13 @@ SHORT = [
     "a nice {} , nothing else",
 ]
 SHORT_OF_MANNER = [
-    "a {manner} of a {}",
-    "a {manner} of the {} .",
-    "{manner} of a {}",
-    "{} , {manner}",
-    "a {} as a {manner}",
-    "a {} in the style of a {manner}",
-    "this is a {manner} of a {} ..",
+    "a {style} of a {}",
+    "a {style} of the {} .",
+    "{style} of a {}",
+    "{} , {style}",
+    "a {} as a {style}",
+    "a {} in the style of a {style}",
+    "this is a {style} of a {} ..",
 ]
 LONG = [
     "in this picture we can see a {} that someone has put right in the middle of the image",
@@ -97,10 +97,10 @@ LONG = [
     "people use many words for it , but the most of them would call this thing a {} .",
 ]
 LONG_OF_MANNER = [
-    "in this {manner} we can see a {} that someone has put right in the middle",
-    "the object in the picture is a {} , and it was made in the style of a {manner} ..",
-    "a {manner} that shows nothing but a {} , a bit to the side of the middle of the image",
-    "this is a {} as you would find it in a {manner} , and not in any other kind of picture",
+    "in this {style} we can see a {} that someone has put right in the middle",
+    "the object in the picture is a {} , and it was made in the style of a {style} ..",
+    "a {style} that shows nothing but a {} , a bit to the side of the middle of the image",
+    "this is a {} as you would find it in a {style} , and not in any other kind of picture",
 ]
 
 
@@ -108,12 +108,12 @@ LONG_OF_MANNER = [
 class Caption:
     """A text, what it says, and the words of it to be spelled letter by letter.
 
-    It is true of pictures of the class, and if it names a manner, of those in that manner only.
+    It is true of pictures of the class, and if it names a style, of those in that style only.
     """
 
     text: str
     class_name: str
-    manner: str | None = None
+    style: str | None = None
     spelled: frozenset[str] = frozenset()
 
 
@@ -121,30 +121,30 @@ def caption(
     class_name: str,
     rng: np.random.Generator,
     *,
-    manner: str | None = None,
+    style: str | None = None,
     long: bool = False,
     spelled: bool = False,
 ) -> Caption:
-    """A random caption of a class, which names the manner if one is given.
+    """A random caption of a class, which names the style if one is given.
 
     `spelled` has the name spelled; a long caption may then be too long for the context.
     """
     name = class_name if rng.random() < NAME_SHARE else _pick(KNOWN[class_name], rng)
     words = frozenset(split_words(name)) if spelled else frozenset()
-    if manner is None:
+    if style is None:
         text = _pick(LONG if long else SHORT, rng).format(name)
     else:
         template = _pick(LONG_OF_MANNER if long else SHORT_OF_MANNER, rng)
-        text = template.format(name, manner=_pick(MANNERS[manner], rng))
-    return Caption(text, class_name, manner, words)
+        text = template.format(name, style=_pick(STYLES[style], rng))
+    return Caption(text, class_name, style, words)
 
 
 def all_texts() -> Iterator[str]:
     """What captions are made of, and so every word that the vocabulary needs."""
     for templates in (SHORT, SHORT_OF_MANNER, LONG, LONG_OF_MANNER):
-        yield from (template.format("", manner="") for template in templates)
-    for manner in MANNERS.values():
-        yield from manner
+        yield from (template.format("", style="") for template in templates)
+    for style in STYLES.values():
+        yield from style
     for name, known in KNOWN.items():
         yield from (name, *known)
 

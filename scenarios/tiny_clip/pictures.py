@@ -20,7 +20,7 @@ class Picture:
     """The address of a drawn picture within a split."""
 
     class_name: str
-    manner: str
+    style: str
     index: int
 
 
@@ -63,6 +63,6 @@ def _drawn(plan: list[Picture], split: str, size: int, workers: int) -> Iterator
 
 
 def _draw(picture: Picture, split: str, size: int) -> np.ndarray:
-    drawn = draw(picture.class_name, picture.manner, picture.index, split=split)
+    drawn = draw(picture.class_name, picture.style, picture.index, split=split)
     # Drawn at the benchmark's own size and scaled as the model's transform does it.
     return np.asarray(Image.fromarray(drawn).resize((size, size), Image.Resampling.BICUBIC))

@@ -9,13 +9,13 @@ This is not pre-training as it is done on the web. There, nobody knows which cap
 which pictures; here the labels of the pictures say so, and the loss uses them twice:
 
 * Every caption that is true of a picture counts as a positive: the same class, and the same
-  manner where the caption names one. A step with captions reads one per class and those of some
+  style where the caption names one. A step with captions reads one per class and those of some
   of the step's own pictures.
 * A linear classifier on the picture embedding learns the classes, alone at first and in most
   steps, with half the weight in steps with captions, and is thrown away. Without it, a model this
   small may stay at chance for very long.
 
-Most pictures are `real`, the near manners are rarer, and `sketch` and `quickdraw` are almost
+Most pictures are `real`, the near styles are rarer, and `sketch` and `quickdraw` are almost
 absent: a benchmark needs domains that its model does not know well yet. Only the "pretrain" split
 of the drawings is used for training; the "validation" split shows the progress; the benchmark's
 own training and test pictures are never looked at.
@@ -95,11 +95,11 @@ class Progress:
 
 
 def training_plan(images: int) -> list[Picture]:
-    """About `images` pictures: every class as often as the others, manners by their shares."""
+    """About `images` pictures: every class as often as the others, styles by their shares."""
     return [
         picture
-        for manner, share in SHARES.items()
-        for picture in plan_of(manner, max(1, round(images * share / len(CLASSES))))
+        for style, share in SHARES.items()
+        for picture in plan_of(style, max(1, round(images * share / len(CLASSES))))
     ]
 
 
@@ -117,16 +117,16 @@ def augment(pictures: np.ndarray, rng: np.random.Generator) -> torch.Tensor:
 
 
 def step_captions(batch: list[Picture], lengthy: bool, rng: np.random.Generator) -> list[Caption]:
-    """A caption of every class, and captions of the first pictures, often with their manner."""
+    """A caption of every class, and captions of the first pictures, often with their style."""
     subjects: list[tuple[str, str | None]] = [(name, None) for name in CLASSES]
     for picture in batch[:CAPTIONS_OF_PICTURES]:
         named = rng.random() < MANNER_NAMED_SHARE
-        subjects.append((picture.class_name, picture.manner if named else None))
+        subjects.append((picture.class_name, picture.style if named else None))
     captions = []
-    for name, manner in subjects:
+    for name, style in subjects:
         long = lengthy and rng.random() < 0.5
         spelled = lengthy and not long
-        captions.append(caption(name, rng, manner=manner, long=long, spelled=spelled))
+        captions.append(caption(name, rng, style=style, long=long, spelled=spelled))
     return captions
 
 
@@ -134,7 +134,7 @@ def is_true(captions: list[Caption], batch: list[Picture]) -> torch.Tensor:
     """Which captions (columns) are true of which pictures (rows)."""
     return torch.tensor(
         [
-            [c.class_name == p.class_name and c.manner in (None, p.manner) for c in captions]
+            [c.class_name == p.class_name and c.style in (None, p.style) for c in captions]
             for p in batch
         ]
     )
@@ -261,15 +261,15 @@ class Trainer:
 
 
 def zero_shot(model: CLIP, plan: list[Picture], pictures: np.ndarray) -> dict[str, float]:
-    """Accuracy of "a photo of a NAME" in every manner, in per cent."""
+    """Accuracy of "a photo of a NAME" in every style, in per cent."""
     model.eval()
     embeddings, names = embed_pictures(model, pictures), class_embeddings(model)
     model.train()
     labels = labels_of(plan)
     figures = {}
-    for manner in SHARES:
-        rows = torch.tensor([picture.manner == manner for picture in plan])
-        figures[manner] = round(100 * accuracy(embeddings[rows], names, labels[rows]), 1)
+    for style in SHARES:
+        rows = torch.tensor([picture.style == style for picture in plan])
+        figures[style] = round(100 * accuracy(embeddings[rows], names, labels[rows]), 1)
     return figures
 
 
@@ -287,7 +287,7 @@ def pretrain(
     pictures = draw_pictures(
         plan, "pretrain", IMAGE_SIZE, workers=workers, path=out / "pretrain.npy"
     )
-    shown = [picture for manner in SHARES for picture in plan_of(manner, VALIDATION_PER_CLASS)]
+    shown = [picture for style in SHARES for picture in plan_of(style, VALIDATION_PER_CLASS)]
     shown_pictures = draw_pictures(
         shown, "validation", IMAGE_SIZE, workers=workers, path=out / "validation.npy"
     )
@@ -301,7 +301,7 @@ def pretrain(
         loss = trainer.step()
         if progress.pairs // validate_every > before:
             figures = zero_shot(trainer.model, shown, shown_pictures)
-            line = "  ".join(f"{manner} {figure:.0f}" for manner, figure in figures.items())
+            line = "  ".join(f"{style} {figure:.0f}" for style, figure in figures.items())
             print(
                 f"{progress.pairs} pairs, {progress.seconds:.0f} s, loss {loss:.2f}: {line}",
                 flush=True,

@@ -1,10 +1,10 @@
-"""How good tiny-clip is in every manner, and how much a few shots could add.
+"""How good tiny-clip is in every style, and how much a few shots could add.
 
     python -m fsdil_scenarios.tiny_clip.profile [--weights FILE]
 
-For every manner, on the validation split: zero-shot accuracy with "a photo of a NAME", and the
+For every style, on the validation split: zero-shot accuracy with "a photo of a NAME", and the
 accuracy of a linear classifier on frozen picture embeddings after eight shots per class, started
-from nothing and from the class embeddings. A manner is worth a benchmark if the probe gains on
+from nothing and from the class embeddings. A style is worth a benchmark if the probe gains on
 zero-shot: that is the headroom. The model was chosen by these figures; the test split stays
 untouched.
 """
@@ -19,7 +19,7 @@ import torch
 from open_clip.model import CLIP
 from torch.nn import functional as F
 
-from .captions import MANNERS, SYNONYMS
+from .captions import STYLES, SYNONYMS
 from .model import IMAGE_SIZE, WEIGHTS_FILE, embed_pictures, load_model
 from .pictures import Picture, draw_pictures
 from .tokenizer import Tokenizer
@@ -31,9 +31,9 @@ PENALTY = 0.1  # of the probe; chosen on the validation split, too, where 0.01 o
 FIRST_SHOT = 1000
 
 
-def plan_of(manner: str, per_class: int, first: int = 0) -> list[Picture]:
-    """`per_class` pictures of every class in one manner, class after class."""
-    return [Picture(name, manner, first + index) for name in CLASSES for index in range(per_class)]
+def plan_of(style: str, per_class: int, first: int = 0) -> list[Picture]:
+    """`per_class` pictures of every class in one style, class after class."""
+    return [Picture(name, style, first + index) for name in CLASSES for index in range(per_class)]
 
 
 def labels_of(plan: list[Picture]) -> torch.Tensor:
@@ -72,12 +72,12 @@ def linear_probe(
 
 
 def print_profile(model: CLIP, per_class: int, workers: int) -> None:
-    """One line per manner, as the pictures of it are drawn and embedded."""
+    """One line per style, as the pictures of it are drawn and embedded."""
     names = class_embeddings(model).clone()
     scale = float(model.logit_scale.detach().exp())
-    print(f"{'manner':<12}{'zero-shot':>12}{f'{SHOTS} shots':>12}{'+ names':>12}")
-    for manner in MANNERS:
-        tests, shots = plan_of(manner, per_class), plan_of(manner, SHOTS, FIRST_SHOT)
+    print(f"{'style':<12}{'zero-shot':>12}{f'{SHOTS} shots':>12}{'+ names':>12}")
+    for style in STYLES:
+        tests, shots = plan_of(style, per_class), plan_of(style, SHOTS, FIRST_SHOT)
         pictures = draw_pictures(tests + shots, "validation", IMAGE_SIZE, workers=workers)
         embeddings = embed_pictures(model, np.asarray(pictures)).clone()
         tested, shown = embeddings[: len(tests)], embeddings[len(tests) :]
@@ -85,7 +85,7 @@ def print_profile(model: CLIP, per_class: int, workers: int) -> None:
         for start in (torch.zeros_like(names), names):
             classifiers.append(linear_probe(shown, labels_of(shots), start, scale))
         figures = [accuracy(tested, classifier, labels_of(tests)) for classifier in classifiers]
-        print(f"{manner:<12}" + "".join(f"{100 * figure:>12.1f}" for figure in figures), flush=True)
+        print(f"{style:<12}" + "".join(f"{100 * figure:>12.1f}" for figure in figures), flush=True)
 
 
 def main() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from fsdil_methods.towers.finetune import FineTune
-from fsdil_methods.towers.guided_towers import GuidedTower
+from fsdil_methods.towers.penalised_training import PenalisedMethod
 from tiny_world import World
 
 from fsdil_bench import TrainDomain
 
 
-class _Unguided(GuidedTower):
+class _NoPenalty(PenalisedMethod):
     def learn(self, domain: TrainDomain) -> None:
         self.train_on(domain)
 
@@ -20,4 +20,4 @@ def learned_plainly(world: World, head: str, **options: Any) -> Any:
     """Under the text head `finetune` itself, which shares no training loop with the others."""
     if head == "text":
         return world.learn(world.method(FineTune, **options))
-    return world.learn(world.method(_Unguided, **options, head=head))
+    return world.learn(world.method(_NoPenalty, **options, head=head))

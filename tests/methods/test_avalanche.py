@@ -108,7 +108,7 @@ def test_lwf_keeps_the_outputs(world: World) -> None:
 
 def test_replay_trains_on_old_images(world: World) -> None:
     """The images it draws of the base domain are those it kept, in numbers that are balanced."""
-    method = world.method(ReplayMethod, **FAST, images=6)
+    method = world.method(ReplayMethod, **FAST, kept_images=6)
     first, second, old = world.domain(0), world.domain(1), world.domain(0)
     first._earlier, second._earlier = (), (old,)
     drawn: set[int] = set()

@@ -16,7 +16,7 @@ from fsdil_bench.plugins.descriptors import load_factory
 
 _TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
 SMALL: dict[str, dict[str, Any]] = {
-    "ranpac": {"size": 40},
+    "ranpac": {"projection_size": 40},
     "linear-probe": {"base_iterations": 20, "steps": 5},
     "finetune": _TOWER,
     "base-only": _TOWER,
@@ -30,7 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "avalanche-naive": _TOWER,
     "avalanche-ewc": _TOWER,
     "avalanche-lwf": _TOWER,
-    "avalanche-replay": _TOWER | {"images": 8},
+    "avalanche-replay": _TOWER | {"kept_images": 8},
     "l2p": QUICK,
     "dualprompt": QUICK,
     "coda-prompt": QUICK,
@@ -64,11 +64,11 @@ def build(world: World, info: MethodInfo) -> Any:
 def test_names() -> None:
     assert list(ALL) == [
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
-        "cvlc-single-template", "cvlc-no-text", "zero-shot", "ncm", "ncm-text", "slda", "ranpac",
-        "linear-probe", "finetune", "base-only", "joint",
-        "zero-shot-80", "tip-adapter", "tip-adapter-f", "coop", "coop-domains", "s-prompts",
-        "cp-prompt", "lwf", "ewc", "wise-ft", "wise-ft-streaming",
-        "l2p", "dualprompt", "coda-prompt", "inflora",
+        "cvlc-single-template", "cvlc-no-text",
+        "zero-shot", "zero-shot-80", "ncm", "ncm-text", "slda", "ranpac", "linear-probe",
+        "tip-adapter", "tip-adapter-f",
+        "finetune", "base-only", "joint", "lwf", "ewc", "wise-ft", "wise-ft-streaming", "inflora",
+        "coop", "coop-domains", "s-prompts", "cp-prompt", "l2p", "dualprompt", "coda-prompt",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip
     assert {name for name, info in ALL.items() if not info.exemplar_free} == KEEP_IMAGES

@@ -30,7 +30,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "cp-prompt": {"blocks": (0, 2)},
     "dualprompt": {"general_blocks": 1, "expert_blocks": 2},
     "coda-prompt": {"blocks": 3},
-    "ranpac": {"size": 40},
+    "ranpac": {"projection_size": 40},
 }
 
 Run = Callable[..., tuple[fsdil_bench.Record, Path]]

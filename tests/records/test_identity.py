@@ -49,7 +49,7 @@ def test_texts_are_not_code():
 
 def test_code_version_follows_imports_of_the_same_package():
     names = {path.name for path in source_files("fsdil_methods.frozen.zero_shot:ZeroShot")}
-    assert names == {"zero_shot.py", "text_head.py"}
+    assert names == {"zero_shot.py", "text_classifier.py"}
     drawn = {path.name for path in source_files("fsdil_scenarios.drawn.build:build")}
     assert {"build.py", "world.py", "pose.py", "sketch.py"} <= drawn
     assert code_version("fsdil_methods.frozen.ncm:X") != code_version("fsdil_methods.frozen.slda:X")

@@ -9,9 +9,9 @@ import torch
 import toy_plugin
 from fsdil_methods import fsdil_methods
 from fsdil_methods.cvlc import method as cvlc
-from fsdil_methods.cvlc.additions import Additions
 from fsdil_methods.cvlc.config import AUTHORS, PAPER, Config
 from fsdil_methods.cvlc.method import CVLC
+from fsdil_methods.cvlc.tower_additions import Additions
 from looping import run_loop
 from open_clip.model import CLIP
 
@@ -195,7 +195,7 @@ def test_all_specific_with_oracle_routing_forgets_only_through_prototypes(play):
     ],
     ids=str,
 )
-def test_every_knob_changes_what_is_learned(play, change):
+def test_every_option_changes_what_is_learned(play, change):
     plain, other = play(name="plain")[0].state_dict(), play(replace(QUICK, **change), "other")[0]
     state = other.state_dict()
     same = plain.keys() == state.keys() and all(

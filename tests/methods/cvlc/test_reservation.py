@@ -20,6 +20,8 @@ from fsdil_methods.cvlc.reservation import (
     similarity_scores,
 )
 
+from fsdil_bench import RequestError
+
 C, D = 4, 5
 DOUBLE = torch.zeros((), dtype=torch.float64)
 
@@ -143,13 +145,13 @@ def test_divergence_of_identical_gaussians_is_zero(gaussians: Gaussians) -> None
 def test_choice_by_brute_force(gaussians: Gaussians, norm: reservation.Norm) -> None:
     """Replay the draw, and choose with plain formulas and sorting."""
     originals = prepare(gaussians)
-    sizes = {"candidates": 30, "apart": 6, "kept": 3, "samples": 2}
+    sizes = {"candidates": 30, "distinct_candidates": 6, "pseudo_classes": 3, "pseudo_samples": 2}
     _, found = reserve(originals, seeded(4), **sizes, norm=norm)
     mixtures = draw_mixtures(C, 30, seeded(4), DOUBLE)
     means = blend(gaussians.means, mixtures)
     covariances = blend(originals.covariances, mixtures).numpy()
     scores = similarity_scores(means, norm).numpy()
-    apart = sorted(range(30), key=lambda i: scores[i])[:6]
+    distinct = sorted(range(30), key=lambda i: scores[i])[:6]
 
     def divergence(i: int) -> float:
         return sum(
@@ -159,7 +161,7 @@ def test_choice_by_brute_force(gaussians: Gaussians, norm: reservation.Norm) -> 
             )
         )
 
-    kept = sorted(apart, key=divergence)[-3:]
+    kept = sorted(distinct, key=divergence)[-3:]
     expected = blend(torch.eye(C).double(), mixtures)[kept]
     assert set(map(tuple, found.tolist())) == set(map(tuple, expected.tolist()))
 
@@ -167,7 +169,10 @@ def test_choice_by_brute_force(gaussians: Gaussians, norm: reservation.Norm) -> 
 def test_the_norms_choose_differently(originals: Originals) -> None:
     norms: tuple[reservation.Norm, ...] = ("l2", "raw", "authors")
     # Only the first filter depends on the norm, so the second one lets everything pass.
-    labels = [reserve(originals, seeded(4), apart=8, kept=8, norm=norm)[1] for norm in norms]
+    labels = [
+        reserve(originals, seeded(4), distinct_candidates=8, pseudo_classes=8, norm=norm)[1]
+        for norm in norms
+    ]
     chosen = [set(map(tuple, label.tolist())) for label in labels]
     assert all(a != b for a, b in itertools.combinations(chosen, 2))
 
@@ -175,7 +180,12 @@ def test_the_norms_choose_differently(originals: Originals) -> None:
 def test_samples_follow_the_mixture_with_double_load(gaussians: Gaussians) -> None:
     # One candidate of two classes: its label tells the share, and with it mean and covariance.
     two = Gaussians(gaussians.means[:2], gaussians.covariances[:2])
-    sizes = {"candidates": 1, "apart": 1, "kept": 1, "samples": 200_000}
+    sizes = {
+        "candidates": 1,
+        "distinct_candidates": 1,
+        "pseudo_classes": 1,
+        "pseudo_samples": 200_000,
+    }
     vectors, labels = reserve(prepare(two), seeded(), **sizes)
     share = labels[0].numpy()
     assert (labels == labels[0]).all()
@@ -203,8 +213,8 @@ def test_shapes_labels_and_seeds(originals: Originals) -> None:
     state = torch.get_rng_state()
     reserve(originals, seeded(7))
     assert torch.equal(torch.get_rng_state(), state)
-    with pytest.raises(ValueError, match="cannot keep"):
-        reserve(originals, seeded(), candidates=5, apart=8)
+    with pytest.raises(RequestError, match="5 candidates, 8 distinct candidates"):
+        reserve(originals, seeded(), candidates=5, distinct_candidates=8)
 
 
 def test_single_precision_is_enough_for_many_dimensions() -> None:

@@ -12,7 +12,7 @@ C = len(CLASSES)
 
 @pytest.mark.parametrize("balanced", [False, True])
 def test_it_is_batch_ridge(world: World, balanced: bool) -> None:
-    method = world.learn(world.method(RanPAC, size=30, balanced=balanced))
+    method = world.learn(world.method(RanPAC, projection_size=30, balanced=balanced))
     z, labels = world.seen()
     h = np.maximum(z @ method.projection.numpy(), 0)
     sizes = [len(world.domain(t)) for t in range(3)]
@@ -29,7 +29,7 @@ def test_it_is_batch_ridge(world: World, balanced: bool) -> None:
 
 
 def test_order_does_not_matter(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = world.method(RanPAC, size=30), world.method(RanPAC, size=30)
+    one, other = world.method(RanPAC, projection_size=30), world.method(RanPAC, projection_size=30)
     for t in (0, 1, 2):
         one.learn(world.domain(t))
     monkeypatch.setattr(ranpac, "_CHUNK", 7)  # nor how many images are projected at once
@@ -40,8 +40,8 @@ def test_order_does_not_matter(world: World, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_projection_follows_from_the_seed(world: World) -> None:
-    one, same = world.method(RanPAC, size=30), world.method(RanPAC, size=30)
-    other = World(world.folder / "other", seed=world.seed + 1).method(RanPAC, size=30)
+    one, same = world.method(RanPAC, projection_size=30), world.method(RanPAC, projection_size=30)
+    other = World(world.folder / "other", seed=world.seed + 1).method(RanPAC, projection_size=30)
     assert torch.equal(one.projection, same.projection)
     assert not torch.equal(one.projection, other.projection)
     assert set(one.state_dict()) == {"gram", "targets", "ridge"}
@@ -66,7 +66,7 @@ def test_the_ridge_is_the_best_on_held_out_images(noise: float) -> None:
 
 
 def test_the_ridge_is_chosen_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    method = world.learn(world.method(RanPAC, size=30), upto=1)
+    method = world.learn(world.method(RanPAC, projection_size=30), upto=1)
     chosen = float(method.ridge)
     monkeypatch.setattr(ranpac, "best_ridge", lambda *sums: pytest.fail("chosen again"))
     method.learn(world.domain(1))

@@ -46,7 +46,7 @@ def test_the_base_domain_is_capped(world: World) -> None:
 
 
 def test_or_gives_class_means(world: World) -> None:
-    method = world.learn(world.method(TipAdapter, **FAST, base="means"))
+    method = world.learn(world.method(TipAdapter, **FAST, base_keys="means"))
     z, labels = world.features(0)
     means = np.stack([z[labels == c].mean(0) for c in range(N)])
     means /= np.linalg.norm(means, axis=1, keepdims=True)

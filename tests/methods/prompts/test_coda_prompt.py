@@ -12,7 +12,7 @@ from tower_world import DIM, QUICK, TRAINED_HEAD, WIDTH, TowerWorld, random_batc
 from fsdil_bench import Batch, RequestError
 from fsdil_bench.adapters import BlockAdapter, image_tokens
 
-SMALL: dict[str, Any] = QUICK | {"blocks": 3, "components": 4, "length": 2}
+SMALL: dict[str, Any] = QUICK | {"blocks": 3, "components": 4, "prefix_length": 2}
 
 
 def generator() -> torch.Generator:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from fsdil_methods.frozen.zero_shot import ZeroShot
 from fsdil_methods.prompts.coop import CoOp
-from fsdil_methods.text_head import class_embeddings
+from fsdil_methods.text_classifier import class_embeddings
 from small_clip import CONTEXT, WIDTH, ClipWorld
 from tiny_world import copied, same
 

@@ -63,7 +63,7 @@ def test_a_prefix_is_normed_and_projected_and_does_not_look(clip_world: ClipWorl
 
 def test_equal_halves_are_one_prefix(clip_world: ClipWorld) -> None:
     shared = clip_world.method(CPPrompt, **FAST | {"prefix_length": 2})
-    split = clip_world.method(CPPrompt, **FAST, pair="split")
+    split = clip_world.method(CPPrompt, **FAST, key_value_prefix="split")
     prompts = shared.new_image_prompts(0)
     doubled = {k: torch.cat([v, v]) if "prefix" in k else v for k, v in prompts.items()}
     assert doubled.keys() == split.new_image_prompts(0).keys()
@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused(clip_world: ClipWorld) -> None:
     with pytest.raises(RequestError, match="has no block 3"):
         clip_world.method(CPPrompt, **FAST | {"blocks": [0, 3]})
     with pytest.raises(RequestError, match="has no halves"):
-        clip_world.method(CPPrompt, **FAST | {"prefix_length": 3}, pair="split")
+        clip_world.method(CPPrompt, **FAST | {"prefix_length": 3}, key_value_prefix="split")
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,9 @@ def test_few_images_have_few_centres(clip_world: ClipWorld, name: str) -> None:
 
 @pytest.mark.parametrize("start", ["base", "previous"])
 def test_a_start_from_another_domain(clip_world: ClipWorld, name: str, start: str) -> None:
-    method = clip_world.learn(build(clip_world, name, start=start))
+    method = clip_world.learn(build(clip_world, name, start_from=start))
     source = method.domains[0 if start == "base" else 1]["context"]
-    still = build(clip_world, name, start=start, steps=0)
+    still = build(clip_world, name, start_from=start, steps=0)
     still.load_state_dict({k: v for k, v in method.state_dict().items() if k[0] in "01"})
     still.learn(clip_world.domain(2))
     assert torch.equal(still.domains[2]["context"], source)

@@ -69,7 +69,12 @@ def test_experts_start_from_those_before_and_keys_do_not(tower_world: TowerWorld
 
 def test_a_fresh_optimizer_for_every_domain(tower_world: TowerWorld) -> None:
     """Stale momentum would move experts in a domain without gradients."""
-    config = SMALL | {"pull": 0.0, "expert_blocks": 0, "general": "base", "head": "text"}
+    config = SMALL | {
+        "key_weight": 0.0,
+        "expert_blocks": 0,
+        "general_domains": "base",
+        "head": "text",
+    }
     method = tower_world.learn(tower_world.method(DualPrompt, **config), 1)
     before = copied(method)
     method.learn(tower_world.domain(1))
@@ -77,7 +82,7 @@ def test_a_fresh_optimizer_for_every_domain(tower_world: TowerWorld) -> None:
 
 
 def test_with_general_prompts_frozen_the_oracle_forgets_nothing(tower_world: TowerWorld) -> None:
-    config = SMALL | {"general": "base", "head": "text", "base_epochs": 3}
+    config = SMALL | {"general_domains": "base", "head": "text", "base_epochs": 3}
     outcome = tower_world.run(tower_world.method(DualPrompt, **config))
     for i in range(3):
         assert len({row[i] for row in outcome.oracle_matrix[i:]}) == 1
@@ -89,7 +94,7 @@ def test_with_general_prompts_frozen_the_oracle_forgets_nothing(tower_world: Tow
 def test_shared_parts_are_where_it_forgets(
     tower_world: TowerWorld, general: str, head: str
 ) -> None:
-    config = SMALL | {"general": general, "head": head}
+    config = SMALL | {"general_domains": general, "head": head}
     method = tower_world.method(DualPrompt, **config)
     batch, first = random_batch(), torch.zeros(9, dtype=torch.long)
     logits = []
@@ -126,7 +131,7 @@ def test_a_random_key_is_pulled_to_its_domain(tower_world: TowerWorld) -> None:
     queries = tower_world.domain(0).features()
     similar = []
     for pull in (0.0, 1.0):
-        method = tower_world.method(DualPrompt, **config | {"pull": pull})
+        method = tower_world.method(DualPrompt, **config | {"key_weight": pull})
         method.learn(tower_world.domain(0))
         key = F.normalize(method.weights["domains.0.key"], dim=0)
         similar.append(float((queries @ key).mean()))
@@ -151,7 +156,9 @@ def test_what_is_trained(tower_world: TowerWorld) -> None:
         assert method.trained_parameters() == general + own + TRAINED_HEAD
         stored = sum(value.numel() for value in method.state_dict().values())
         assert stored == general + (t + 1) * own + TRAINED_HEAD
-    frozen = tower_world.learn(tower_world.method(DualPrompt, **SMALL, general="base", head="text"))
+    frozen = tower_world.learn(
+        tower_world.method(DualPrompt, **SMALL, general_domains="base", head="text")
+    )
     assert frozen.trained_parameters() == own
 
 

@@ -12,7 +12,7 @@ from tower_world import BLOCKS, DIM, QUICK, TRAINED_HEAD, WIDTH, TowerWorld, ran
 from fsdil_bench import RequestError
 from fsdil_bench.adapters import BlockAdapter, image_tokens
 
-SMALL: dict[str, Any] = QUICK | {"pool": 6, "length": 2, "top": 3}
+SMALL: dict[str, Any] = QUICK | {"pool_size": 6, "prompt_length": 2, "prompts_per_image": 3}
 
 
 def close(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -44,13 +44,20 @@ def test_every_image_picks_for_itself(tower_world: TowerWorld) -> None:
         assert torch.equal(method.features(batch.select(rows)), whole[rows])
 
 
-@pytest.mark.parametrize("read", ["prompts", "class"])
+@pytest.mark.parametrize("head_input", ["prompts", "class"])
 @pytest.mark.parametrize("before_norm", [True, False])
 def test_a_pool_that_is_picked_whole_is_a_static_prompt(
-    tower_world: TowerWorld, read: str, before_norm: bool
+    tower_world: TowerWorld, head_input: str, before_norm: bool
 ) -> None:
     """Shallow visual prompts, sent by hand through open_clip's own transformer."""
-    method = tower_world.method(L2P, pool=3, top=3, length=2, read=read, before_norm=before_norm)
+    method = tower_world.method(
+        L2P,
+        pool_size=3,
+        prompts_per_image=3,
+        prompt_length=2,
+        head_input=head_input,
+        before_norm=before_norm,
+    )
     visual, batch = method.visual, random_batch()
     prompt = method.weights["prompts"].flatten(0, 1).expand(len(batch), -1, -1)
     patches = visual.conv1(batch.images).flatten(2).transpose(1, 2)
@@ -62,7 +69,7 @@ def test_a_pool_that_is_picked_whole_is_a_static_prompt(
         x = visual.ln_pre(x)
         x = torch.cat([x[:, :1], prompt, x[:, 1:]], 1)
     x = visual.ln_post(visual.transformer(x))
-    expected = x[:, 1:7].mean(1) if read == "prompts" else x[:, 0]
+    expected = x[:, 1:7].mean(1) if head_input == "prompts" else x[:, 0]
     assert close(method.features(batch), expected)
 
 
@@ -82,7 +89,7 @@ def test_keys_learn_from_the_pull_alone(tower_world: TowerWorld) -> None:
 
 
 def test_without_pull_keys_stay(tower_world: TowerWorld) -> None:
-    still, pulled = (tower_world.method(L2P, **SMALL, pull=pull) for pull in (0.0, 1.0))
+    still, pulled = (tower_world.method(L2P, **SMALL, key_weight=weight) for weight in (0.0, 1.0))
     start = still.weights["keys"].clone()
     for method in (still, pulled):
         tower_world.learn(method, 2)
@@ -91,7 +98,7 @@ def test_without_pull_keys_stay(tower_world: TowerWorld) -> None:
 
 
 def test_the_pull_brings_picked_keys_closer(tower_world: TowerWorld) -> None:
-    method = tower_world.method(L2P, **SMALL | {"pull": 1.0, "base_epochs": 5})
+    method = tower_world.method(L2P, **SMALL | {"key_weight": 1.0, "base_epochs": 5})
     queries = tower_world.domain(0).features()
     before = method.pick(queries)[0].mean()
     method.learn(tower_world.domain(0))
@@ -100,7 +107,7 @@ def test_the_pull_brings_picked_keys_closer(tower_world: TowerWorld) -> None:
 
 def test_prompts_that_nobody_picks_never_learn(tower_world: TowerWorld) -> None:
     """The record shows it."""
-    method = tower_world.method(L2P, **SMALL | {"top": 1, "pull": 0.0})
+    method = tower_world.method(L2P, **SMALL | {"prompts_per_image": 1, "key_weight": 0.0})
     start = method.weights["prompts"].clone()
     method.learn(tower_world.domain(0))
     usage = method.diagnostics()["usage"]
@@ -137,7 +144,7 @@ def test_all_classes_can_win_in_every_domain(tower_world: TowerWorld) -> None:
 
 
 def test_text_head_on_the_class_token_is_the_prompted_clip(tower_world: TowerWorld) -> None:
-    method = tower_world.method(L2P, **SMALL, head="text", read="class")
+    method = tower_world.method(L2P, **SMALL, head="text", head_input="class")
     batch = random_batch()
     prompts = method.weights["prompts"][method.pick(batch.features)[1]].flatten(1, 2)
     adapters = [BlockAdapter(tokens=method.visual.ln_pre(prompts))]
@@ -151,7 +158,7 @@ def test_text_head_on_the_class_token_is_the_prompted_clip(tower_world: TowerWor
 
 def test_a_top_larger_than_the_pool_is_refused(tower_world: TowerWorld) -> None:
     with pytest.raises(RequestError, match="pool of 2"):
-        tower_world.method(L2P, pool=2, top=3)
+        tower_world.method(L2P, pool_size=2, prompts_per_image=3)
 
 
 def test_text_head_needs_texts(tmp_path: Any) -> None:

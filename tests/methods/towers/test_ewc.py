@@ -28,7 +28,7 @@ def test_the_fisher_information_of_a_linear_gaussian_model() -> None:
 
 def test_it_is_of_single_images_and_of_labels_where_asked(world: World) -> None:
     """Against squared gradients written down one by one."""
-    method = world.method(EWC, base_epochs=0, fisher="empirical", quantile=1.0)
+    method = world.method(EWC, base_epochs=0, fisher="empirical", fisher_quantile=1.0)
     domain = world.domain(0)
     squares = []
     for image, label in zip(domain.images(), domain.labels, strict=True):
@@ -52,7 +52,7 @@ def test_the_batch_size_does_not_matter(world: World, fisher: str) -> None:
 
 def test_drawn_labels_come_from_the_prediction(world: World) -> None:
     """The expected square of the gradient under p(y | x), by all labels with their weights."""
-    method = world.method(EWC, base_epochs=0, quantile=1.0)
+    method = world.method(EWC, base_epochs=0, fisher_quantile=1.0)
     image = world.domain(1, [0]).images()
     logits = method.logits(method.tower(image))
     weights = {"w": method.tower[4].weight}

@@ -38,7 +38,7 @@ def test_moments_are_those_of_the_normed_tokens(tower_world: TowerWorld) -> None
 
 def test_at_most_so_many_images_are_measured(tower_world: TowerWorld) -> None:
     """60 images, of which 13 are asked for, in batches of 10."""
-    method = tower_world.method(InfLoRA, **SMALL | {"measured": 13, "batch_size": 10})
+    method = tower_world.method(InfLoRA, **SMALL | {"measured_images": 13, "batch_size": 10})
     domain, served = tower_world.domain(0), []
     batches = domain.batches
 

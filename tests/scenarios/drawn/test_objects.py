@@ -1,4 +1,4 @@
-"""The drawn objects and their poses, before any manner renders them."""
+"""The drawn objects and their poses, before any style renders them."""
 
 from dataclasses import replace
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from fsdil_scenarios.drawn.manners import MANNERS
+from fsdil_scenarios.drawn.styles import STYLES
 from fsdil_scenarios.drawn.world import CLASSES, DOMAINS, draw
 
 COMBINATIONS = list(itertools.product(CLASSES, DOMAINS))
@@ -26,7 +26,7 @@ for class_name in CLASSES[::5]:
 def test_names() -> None:
     assert len(CLASSES) == len(set(CLASSES)) == 24
     assert DOMAINS == ("real", "painting", "clipart", "sketch", "quickdraw", "infograph")
-    assert tuple(MANNERS) == DOMAINS
+    assert tuple(STYLES) == DOMAINS
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -85,7 +85,7 @@ def test_no_picture_is_blank(class_name: str, domain: str) -> None:
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_a_manner_varies_within_itself(domain: str) -> None:
+def test_a_style_varies_within_itself(domain: str) -> None:
     pictures = np.stack([draw("house", domain, index) for index in range(12)]).astype(float)
     differences = [np.abs(a - b).mean() for a, b in itertools.combinations(pictures, 2)]
     assert min(differences) > 5

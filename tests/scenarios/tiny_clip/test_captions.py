@@ -3,24 +3,24 @@ import re
 import numpy as np
 import pytest
 from fsdil_scenarios.drawn.world import CLASSES, DOMAINS
-from fsdil_scenarios.tiny_clip.captions import HELD_OUT, KNOWN, MANNERS, SYNONYMS, caption
+from fsdil_scenarios.tiny_clip.captions import HELD_OUT, KNOWN, STYLES, SYNONYMS, caption
 from fsdil_scenarios.tiny_clip.tokenizer import CONTEXT_LENGTH, Tokenizer
 
 
 def many_captions() -> list:
     rng = np.random.default_rng(1)
     return [
-        caption(name, rng, manner=manner, **length)
+        caption(name, rng, style=style, **length)
         for name in SYNONYMS
-        for manner in (None, *MANNERS)
+        for style in (None, *STYLES)
         for length in ({}, {"long": True}, {"spelled": True})
         for _ in range(30)
     ]
 
 
-def test_classes_and_manners_are_those_of_the_world() -> None:
+def test_classes_and_styles_are_those_of_the_world() -> None:
     assert list(SYNONYMS) == list(CLASSES)
-    assert set(MANNERS) == set(DOMAINS)
+    assert set(STYLES) == set(DOMAINS)
 
 
 def test_ten_synonyms_each_and_none_twice() -> None:
@@ -48,12 +48,12 @@ def test_captions_follow_the_seed() -> None:
     assert many_captions() == many_captions()
 
 
-def test_captions_name_the_class_and_the_manner() -> None:
+def test_captions_name_the_class_and_the_style() -> None:
     for made in many_captions():
         names = (made.class_name, *KNOWN[made.class_name])
         assert any(re.search(rf"\b{name}\b", made.text) for name in names)
-        if made.manner is not None:
-            assert any(words in made.text for words in MANNERS[made.manner])
+        if made.style is not None:
+            assert any(words in made.text for words in STYLES[made.style])
 
 
 def test_captions_fit_the_context() -> None:

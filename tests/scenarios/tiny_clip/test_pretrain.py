@@ -68,12 +68,12 @@ def test_interrupted_run_ends_with_the_same_weights(
 
 def test_training_plan_follows_the_shares() -> None:
     plan = module.training_plan(24_000)
-    share = np.mean([picture.manner == "real" for picture in plan])
+    share = np.mean([picture.style == "real" for picture in plan])
     assert share == pytest.approx(0.6, abs=0.01)
     assert len(set(plan)) == len(plan)
 
 
-def test_captions_are_true_of_their_class_and_manner() -> None:
+def test_captions_are_true_of_their_class_and_style() -> None:
     batch = [Picture("cup", "real", 0), Picture("cup", "painting", 0), Picture("key", "real", 0)]
     captions = [Caption("a cup", "cup"), Caption("a painting of a cup", "cup", "painting")]
     truth = [[True, False], [True, True], [False, False]]

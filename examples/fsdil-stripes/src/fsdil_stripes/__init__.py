@@ -13,7 +13,7 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
     return [
         ScenarioInfo(
             "stripes",
-            "six patterns of stripes in four manners, made by code",
+            "six patterns of stripes in four styles, made by code",
             "fsdil_stripes.data:build",
             domains=DOMAINS,
             classes=6,

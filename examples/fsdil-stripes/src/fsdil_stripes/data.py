@@ -19,7 +19,7 @@ from fsdil_bench import (
 
 from . import DOMAINS
 
-TRAIN, TEST = 40, 10  # pictures per class and manner
+TRAIN, TEST = 40, 10  # pictures per class and style
 SIZE = 64
 
 #: How far a place is along a pattern; its stripes are where this, times the frequency, is even.
@@ -34,7 +34,7 @@ PATTERNS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 CLASSES = tuple(PATTERNS)
 
 #: Colour of paper and of ink.
-MANNERS = {
+STYLES = {
     "ink": ((0.95, 0.93, 0.85), (0.10, 0.10, 0.25)),
     "chalk": ((0.15, 0.25, 0.20), (0.95, 0.95, 0.95)),
     "neon": ((0.05, 0.05, 0.10), (0.95, 0.20, 0.90)),
@@ -50,7 +50,7 @@ class Options:
 
 
 def build(request: ScenarioRequest) -> Stream:
-    """Every manner with all of its pictures: the harness draws the few shots."""
+    """Every style with all of its pictures: the harness draws the few shots."""
     noise = request.options.noise
     return Stream(
         name="stripes",
@@ -62,10 +62,10 @@ def build(request: ScenarioRequest) -> Stream:
     )
 
 
-def samples(manner: str, split: str, per_class: int, noise: float) -> Samples:
-    """The pictures of a manner, drawn when they are needed."""
+def samples(style: str, split: str, per_class: int, noise: float) -> Samples:
+    """The pictures of a style, drawn when they are needed."""
     pairs = [(label, i) for label in range(len(CLASSES)) for i in range(per_class)]
-    ids = tuple(f"{manner}/{split}/{CLASSES[label]}/{i}" for label, i in pairs)
+    ids = tuple(f"{style}/{split}/{CLASSES[label]}/{i}" for label, i in pairs)
     load, labels = partial(draw, noise=noise), np.array([label for label, _ in pairs])
     # Keys tell what a picture shows: its id does, together with the options and this code, which
     # the harness adds.
@@ -73,14 +73,14 @@ def samples(manner: str, split: str, per_class: int, noise: float) -> Samples:
 
 
 def draw(sample_id: str, noise: float) -> np.ndarray:
-    """The picture of an id `<manner>/<split>/<class>/<index>`."""
-    manner, _, name, _ = sample_id.split("/")
+    """The picture of an id `<style>/<split>/<class>/<index>`."""
+    style, _, name, _ = sample_id.split("/")
     chance = numpy_generator(0, "stripes", sample_id)
     shift, frequency = chance.uniform(0, 9, 2), chance.uniform(4, 9)
     grid = np.linspace(0, 1, SIZE) * frequency
     x, y = np.meshgrid(grid + shift[0], grid + shift[1])
     striped = np.floor(PATTERNS[name](x, y)) % 2 == 0
-    paper, ink = MANNERS[manner]
+    paper, ink = STYLES[style]
     picture = np.where(striped[:, :, None], ink, paper)
     picture = picture + chance.normal(0, noise, picture.shape)
     return (255 * picture.clip(0, 1)).astype(np.uint8)

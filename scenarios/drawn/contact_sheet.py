@@ -1,6 +1,6 @@
 """A contact sheet of the drawn world, to look at it with one's own eyes.
 
-python -m fsdil_scenarios.drawn.sheet --domain real --out sheet.png
+python -m fsdil_scenarios.drawn.contact_sheet --domain real --out sheet.png
 """
 
 from __future__ import annotations

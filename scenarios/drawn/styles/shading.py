@@ -1,4 +1,4 @@
-"""Light on an object's parts, for the manners that show volume."""
+"""Light on an object's parts, for the styles that show volume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The six manners of drawing, in the order of DomainNet's usual table: one function each."""
+"""The six styles of drawing, in the order of DomainNet's usual table: one function each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .quickdraw import quickdraw
 from .real import real
 from .sketch import sketch
 
-Manner = Callable[[Drawing, np.random.Generator, int], np.ndarray]
+Style = Callable[[Drawing, np.random.Generator, int], np.ndarray]
 
-MANNERS: dict[str, Manner] = {
+STYLES: dict[str, Style] = {
     "real": real,
     "painting": painting,
     "clipart": clipart,
@@ -26,8 +26,8 @@ MANNERS: dict[str, Manner] = {
 }
 
 __all__ = [
-    "MANNERS",
-    "Manner",
+    "STYLES",
+    "Style",
     "clipart",
     "infograph",
     "painting",

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, State
 
-from .text_head import class_embeddings, require_text
+from ..text_classifier import class_embeddings, require_text
 
 
 def linear_start(

@@ -21,18 +21,18 @@ from .tower_training import TowerConfig, TowerMethod
 
 
 @dataclass(frozen=True)
-class GuidedConfig(TowerConfig):
-    """Options of guided towers."""
+class PenalisedConfig(TowerConfig):
+    """Options of tower training with a penalty."""
 
     head: Literal["text", "linear"] = option(
-        "text", "the text embeddings as they are, or as a linear layer that is trained, too"
+        "text", "text embeddings as they are, or as the start of a trained linear layer"
     )
 
 
-class GuidedTower(TowerMethod):
+class PenalisedMethod(TowerMethod):
     """A trained copy of the image tower, and of the head if asked for."""
 
-    Config: ClassVar[type] = GuidedConfig
+    Config: ClassVar[type] = PenalisedConfig
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 
-def split(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def hold_out(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """Positions 0..count-1 at random: four fifths to fit, one fifth (never empty) to judge."""
     order = torch.randperm(count, generator=generator)
     held = max(1, count // 5)

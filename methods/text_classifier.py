@@ -13,9 +13,9 @@ from fsdil_bench import Context, RequestError, option
 PHOTO = ("a photo of a {}.",)
 
 
-def templates_knob() -> Any:
+def templates_option() -> Any:
     """The option for the sentences that class names are put into, the same for all methods."""
-    return option(PHOTO, "sentences with {} for the class name; give a JSON list")
+    return option(PHOTO, "sentences with {} for the class name; a JSON list")
 
 
 def class_embeddings(context: Context, templates: Sequence[str] = PHOTO) -> torch.Tensor:
