@@ -1,4 +1,4 @@
-"""CVLC against the same computation written down plainly, on the shapes of ViT-B/16.
+"""CVLC against the same computation written plainly, on the shapes of ViT-B/16.
 
 Each of the two runs in a process of its own, one after the other: one base training step, one
 few-shot domain and one evaluation with oracle, with 50 classes, 10 synonyms and 4 templates. Then

@@ -1,7 +1,7 @@
-"""What it costs to know the content of a tree as large as DomainNet's, against a look at each file.
+"""What hashing a tree as large as DomainNet costs, compared with a look at each file.
 
-`FILES=100000 python -m benchmarks file-hashes` takes fewer files. They are small: how long the
-first reading of real images takes is up to the disk.
+`FILES=100000 python -m benchmarks file-hashes` takes fewer files. They are small: how
+long it takes to read real images for the first time depends on the disk.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def compare(
     print(f"{name} on {backbone.device}, {size} pixels: the model alone {model:.0f} images/s")
 
     def go_over(workers: int, work: Step | None) -> float:
-        """Read all images from their files; gives the part of the time spent waiting for them."""
+        """Read all images from their files; returns the part of the time spent waiting for them."""
         stream = Stream("jpeg", ("a", "b"), (Domain("d", samples, samples),))
         transform = build_transform(stream.transform, backbone.image)
         with tempfile.TemporaryDirectory() as cache:
@@ -143,7 +143,7 @@ def finish(result: torch.Tensor) -> None:
 
 
 def best(work: Callable[[], object]) -> float:
-    """The least seconds of a few rounds: what else the machine does only ever adds."""
+    """The shortest of a few rounds: other work on the machine only makes it longer."""
     seconds = []
     for _ in range(ROUNDS):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Records without runs: as many as wanted, with predictions, in a moment.
+"""Records without runs: any number of them, with predictions, within seconds.
 
 Accuracies follow a simple law (the method's level, less for every later domain, plus noise by
 seed), and everything else in a record is as a run would write it.

@@ -1,4 +1,4 @@
-"""CVLC written down the plain way, as a yardstick for speed, memory and correctness.
+"""CVLC written the plain way, as a yardstick for speed, memory and correctness.
 
 The same computation as `fsdil_methods.cvlc`, without any of its savings: texts padded to the full
 context, every text of every template and synonym encoded at every step, attention as explicit
@@ -116,7 +116,7 @@ class PlainCVLC(CVLC):
 
     @torch.no_grad()
     def evaluate(self, images: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Domains, classes, and classes under the true domains, each image on its own way."""
+        """Domains, classes, and classes under the true domains, each from a separate pass."""
         seen = range(len(self.prototypes))
         prototypes = [self._fused(t, self.prototypes[t], self._text(t)) for t in seen]
         domains = self.predict_domain(Batch(features=self.frozen(images)))

@@ -1,8 +1,8 @@
 """What sweeps cost: two runs at a time against one, and the harness' own share of a run.
 
 The runs fine-tune tiny-clip's image tower on the embedded world, with one thread each and warm
-caches. The share is all that a process spends but for the method's learning and predicting: start,
-imports, images, bookkeeping, end.
+caches. The share is all that a process spends except for learning and predicting: start, imports,
+images, bookkeeping, end.
 """
 
 from __future__ import annotations

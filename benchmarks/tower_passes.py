@@ -153,7 +153,7 @@ def _padded(images: int) -> int:
 
 
 def _numbers(images: torch.Tensor) -> torch.Tensor:
-    """Colour by colour, the brightness of a few places: enough to tell the domains apart."""
+    """Colour by colour, the brightness of a few places: enough to recognise the domains."""
     return images.flatten(1)[:, ::12].contiguous()
 
 
@@ -193,7 +193,7 @@ def _stream(domains: int, classes: int, base: int, tests: int) -> Stream:
 
 
 def _picture(sample_id: str) -> np.ndarray:
-    """Noise, in each domain of another brightness."""
+    """Noise, with a different brightness in each domain."""
     domain, part, number = sample_id.split()
     seed = (int(domain), int(number), part == "test")
     noise = np.random.default_rng(seed).integers(0, 60, (SIZE, SIZE, 3))

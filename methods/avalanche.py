@@ -1,6 +1,6 @@
 """Strategies of Avalanche (Lomonaco et al., 2021; extra `avalanche`) as methods.
 
-The implementations are Avalanche's own; model and training are said in
+The implementations are Avalanche's own; model and training are described in
 `fsdil_bench.avalanche.methods`. Penalties with the weights theta, those after the previous domain
 theta', logits l and l':
 
@@ -11,7 +11,7 @@ theta', logits l and l':
     replay   none, but every batch is joined by one of as many old images
 
 Different from the originals: nothing but what Avalanche itself changes. `replay` keeps images of
-all domains, in equal parts, so it is no competitor of methods that do not.
+all domains, in equal parts, so it does not compete with methods that keep none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Class embeddings from text: the classifier that CLIP brings along."""
+"""Class embeddings from text: CLIP's own classifier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PHOTO = ("a photo of a {}.",)
 
 
 def templates_option() -> Any:
-    """The option for the sentences that class names are put into, the same for all methods."""
+    """The option for the sentences around class names, the same for all methods."""
     return option(PHOTO, "sentences with {} for the class name; a JSON list")
 
 

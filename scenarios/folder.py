@@ -7,9 +7,9 @@ folder names with blanks for underscores, or come from a file: `--names` and `--
 objects {folder: name} and {folder: [synonyms]}. Inside every domain and class a fixed part of the
 images, the same for every run, is the test set.
 
-Copies of one image may fall on both sides of that split, or into two domains. In trees of up to
-20,000 images they are looked for and reported. `--scenario-set drop_duplicates=true` looks in trees
-of any size and leaves the copies out of the training images.
+Copies of one image may fall on both sides of that split, or into two domains. Trees of up to
+20,000 images are searched for copies, which are reported. `--scenario-set drop_duplicates=true`
+searches trees of any size and leaves the copies out of the training images.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from fsdil_bench import (
 from .names import read_names, read_synonyms
 from .published.descriptors import DROPPING
 
-_LOOKED_THROUGH = 20_000  # images that are all read for copies without being asked
+_SEARCHED = 20_000  # trees of up to so many images are searched for copies without being asked
 
 
 @hookimpl
@@ -61,7 +61,10 @@ class Options:
     """What can be set with `--scenario-set`."""
 
     test_fraction: float = option(
-        0.3, "part of each domain's and class's images to test on", minimum=0.01, maximum=0.99
+        0.3,
+        "fraction of the images of each domain and class to test on",
+        minimum=0.01,
+        maximum=0.99,
     )
     drop_duplicates: bool = option(False, DROPPING)
 
@@ -80,12 +83,12 @@ def build(request: ScenarioRequest) -> Stream:
         synonyms=read_synonyms(request.synonyms, classes) if request.synonyms else (),
         domains=tuple(_domain(d, root, classes, request.options.test_fraction) for d in domains),
     )
-    return drop_copies(stream) if request.options.drop_duplicates else _told_of_copies(stream)
+    return drop_copies(stream) if request.options.drop_duplicates else _with_note_of_copies(stream)
 
 
-def _told_of_copies(stream: Stream) -> Stream:
-    """The stream with a note of its copies, of which the user is told."""
-    if sum(len(d.train) + len(d.test) for d in stream.domains) > _LOOKED_THROUGH:
+def _with_note_of_copies(stream: Stream) -> Stream:
+    """The stream with a note of its copies; the user gets a warning about them."""
+    if sum(len(d.train) + len(d.test) for d in stream.domains) > _SEARCHED:
         return stream
     found = find_copies(stream)
     if not found:

@@ -101,7 +101,7 @@ def new_shift(
     Only its direction n(b) is used, which a zero vector does not have: there the derivative of n is
     1e12 I, the first step of Adam makes every coordinate the same size, and that first huge
     gradient keeps Adam from turning the vector later. The authors start from zero (std 0); any
-    small std gives a shift that can learn.
+    small std makes a shift that can learn.
     """
     noise = torch.randn(size, generator=generator) if std else torch.zeros(size)
     return nn.Parameter(std * noise)

@@ -1,8 +1,8 @@
 """Prototype correction: stored prototypes follow the drift of the shared parameters.
 
 CVLC, applied after every domain but the first. Training domain t moves its own prototypes from
-before_j to after_j, which can be seen; a stored prototype p of an earlier domain moves along with
-those it is similar to:
+before_j to after_j, which can be measured. A stored prototype p of an earlier domain follows the
+prototypes it is similar to:
 
     delta_j = after_j - before_j
     w = softmax_j( gamma cos(p, before_j) ),      p <- p + sum_j w_j delta_j

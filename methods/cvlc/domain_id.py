@@ -13,8 +13,8 @@ All rules measure the length of A (z - mu): A is the inverse of the Cholesky fac
 covariance, or L' itself where it is not inverted. A mapped mean is precomputed, so a query costs
 one product with A for each domain (gaussian) or class (the others).
 
-The authors' statistics are also of other embeddings than their queries (PowerNorm and, for half of
-the views, adapted encoders in the statistics only). That is a matter of the embeddings passed in.
+The authors also use different embeddings for statistics and for queries (PowerNorm and, for half of
+the views, adapted encoders only in the statistics). That depends on the embeddings passed in.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DomainStatistics(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """The statistics, ready for queries; follows from them and need not be stored."""
+    """The statistics in a form for queries; it follows from them and need not be stored."""
 
     maps: torch.Tensor  # A, shape of the covariances
     centres: torch.Tensor  # A mu, shape of the means
@@ -50,7 +50,7 @@ def add_domain(
     rule: Rule = "gaussian",
     weights: torch.Tensor | None = None,
 ) -> DomainStatistics:
-    """Statistics with one domain more; `statistics` is None before the first."""
+    """Statistics with one more domain; `statistics` is None before the first."""
     if rule == "gaussian":
         mean, covariance = gaussian(z, weights)
         covariance = covariance[None]

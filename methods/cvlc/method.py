@@ -9,10 +9,10 @@ domain t takes these steps:
        later: the domain's prototypes before training
     3. training by cross-entropy against prototypes from images, base domain and text
     4. prototypes after training are stored; those of earlier domains follow the drift
-    5. statistics of frozen embeddings are stored, for telling domains apart
+    5. statistics of frozen embeddings are stored, to recognise domains by
 
-A test image goes to the domain whose Gaussian is nearest, and is classified with that domain's
-additions, calibration and prototypes.
+A test image is assigned to the domain whose Gaussian is nearest, and classified with the additions,
+calibration and prototypes of that domain.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from .weights import Weights
 
 
 class Views(NamedTuple):
-    """Embeddings of a domain's views, and what each counts for: a plain view is encoded once."""
+    """Embeddings of a domain's views and their weights: a plain view is encoded only once."""
 
     labels: torch.Tensor
     weights: torch.Tensor
     adapted: torch.Tensor  # by the domain's encoder, calibrated
-    frozen: torch.Tensor  # for telling domains apart
+    frozen: torch.Tensor  # to recognise domains by
 
 
 class CVLC(RouterMethod):
@@ -137,7 +137,7 @@ class CVLC(RouterMethod):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Make room for as many domains as there are, then take over."""
+        """Add as many domains as there are, then load their tensors."""
         self._forget_derived()
         self.prototypes = state["prototypes"]
         self.statistics = DomainStatistics(state["domain_means"], state["domain_covariances"])
@@ -224,7 +224,7 @@ class CVLC(RouterMethod):
         return prepare(class_gaussians(z, labels, self.classes))
 
     def _drops_last(self, t: int) -> bool:
-        """Whether the last base images, which fill no batch, are left out everywhere."""
+        """Whether the last, incomplete batch of base images is left out everywhere."""
         return bool(self.config.drop_last) and t == 0
 
     # Embeddings and prototypes
@@ -268,14 +268,14 @@ class CVLC(RouterMethod):
 
     @torch.no_grad()
     def _stored(self, t: int, views: Views) -> torch.Tensor:
-        """The domain's prototypes under the weights of this moment."""
+        """The domain's prototypes under the current weights."""
         means = class_means(views.adapted, views.labels, self.classes, views.weights)
         share = self.weights.domain(t).calibration.visual_share
         return stored_prototypes(means, self._final_text(t), share, self.config.fuse_text_at_store)
 
     @torch.no_grad()
     def _views(self, domain: TrainDomain, *, statistics: bool = True) -> Views:
-        """Plain views of the domain and, of a few-shot domain, many augmented ones.
+        """Plain views of the domain and, in a few-shot domain, many augmented ones.
 
         Without `statistics` the frozen embeddings are left out.
         """

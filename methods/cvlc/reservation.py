@@ -27,7 +27,7 @@ the sum of divergences from C classes to a candidate N(u, U) is exactly
 
     1/2 [ tr(U^-1 M) + C (u-m)' U^-1 (u-m) + C ln|U| - sum_k ln|V_k| - C d ]
 
-and the Cholesky factor of U serves step 4 too.
+and the Cholesky factor of U is used in step 4 again.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def gaussian(
     counts = torch.ones_like(rows[:, 0]) if weights is None else weights.to(rows)
     mean = counts @ rows / counts.sum()
     centred = rows - mean
-    # A single row has no spread: its covariance is the ridge alone.
+    # A single row has no spread: its covariance is only the ridge.
     freedom = (counts.sum() - 1).clamp(min=1)
     covariance = (counts[:, None] * centred).T @ centred / freedom
     covariance.diagonal().add_(ridge)
@@ -106,7 +106,7 @@ def class_gaussians(
 
 
 def prepare(gaussians: Gaussians, ridge: float = RIDGE) -> Originals:
-    """All that depends on the classes alone; `gaussians` is not needed any more after this."""
+    """All that depends only on the classes; `gaussians` is not needed after this."""
     covariances = gaussians.covariances.clone()
     covariances.diagonal(dim1=1, dim2=2).add_(ridge)
     means = gaussians.means.double()

@@ -1,8 +1,8 @@
 """The texts of CVLC: every class name and every synonym in every template, as tokens.
 
-Text embeddings change with every training step, so all of them are computed at every step. What
-makes that bearable: all texts are encoded as one tree of tokens, without padding and with common
-beginnings once, and synonyms, which get no gradient, with the additions folded into the weights.
+Text embeddings change with every training step, so all of them are computed at every step. This is
+affordable because all texts are encoded as one tree of tokens, without padding and with common
+beginnings only once. Synonyms get no gradient, so the additions are folded into the weights.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Sentences:
         self.backbone = context.backbone
         self.tau = config.tau
         self.names = self._tokenise(config, [[name] for name in context.class_names])
-        # A class without synonyms is what its name says.
+        # For a class without synonyms only its name counts.
         rich = [k for k, each in enumerate(context.synonyms) if each and config.synonyms]
         self.rich = torch.tensor(rich, dtype=torch.long, device=context.device)
         words = [context.synonyms[k] for k in rich]
@@ -63,7 +63,7 @@ class Sentences:
         return text_prototypes(names).index_copy(0, self.rich, mixed)
 
     def _tokenise(self, config: Config, words: Sequence[Sequence[str]]) -> _Texts:
-        """The first words of every class, as many as each of them has, in all templates."""
+        """The first words of every class, equally many of each, in all templates."""
         least = min(len(each) for each in words)
         sentences = [
             template.replace("{}", word)

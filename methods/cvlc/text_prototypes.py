@@ -1,4 +1,4 @@
-"""Text prototypes: a class is what its name says in several templates, and what its synonyms say.
+"""Text prototypes of the classes, from their names and synonyms in several templates.
 
 CVLC, the text side of the classifier. With the calibrated embeddings of a name in all templates
 
@@ -6,9 +6,9 @@ CVLC, the text side of the classifier. With the calibrated embeddings of a name 
     s_o = softmax over synonyms o of cos(g_k, g_ko) / tau
     mu_k = n( lambda sum_o s_o g_ko  +  (1 - lambda) g_k )
 
-The paper gives no tau; the authors use 1. Gradients flow through the class names, both directly and
-through the weights s, and into lambda; synonyms count as constants, so that the long list of them
-never has to be held for the backward pass.
+The paper does not state tau; the authors use 1. Gradients flow through the class names, both
+directly and through the weights s, and into lambda; synonyms count as constants, so that the long
+list of them never has to be held for the backward pass.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def text_prototypes(
 ) -> torch.Tensor:
     """Unit prototypes (C, d).
 
-    `names` is (C, templates, d), `synonyms` (C, O, templates, d) or None to use the names alone.
+    `names` is (C, templates, d), `synonyms` (C, O, templates, d) or None to use only the names.
     """
     own = over_templates(names)
     if synonyms is None:

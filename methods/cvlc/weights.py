@@ -1,4 +1,4 @@
-"""All that CVLC trains and keeps: what the domains share, and what each has of its own."""
+"""All that CVLC trains and keeps: what domains share, and what belongs to each domain."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Weights(nn.Module):
         self.to(context.device)
 
     def add_domain(self) -> DomainWeights:
-        """Weights for one domain more.
+        """Weights for one more domain.
 
         Additions start as a copy of the base domain's, calibration as a copy of the previous one's.
         """

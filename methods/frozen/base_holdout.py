@@ -1,4 +1,4 @@
-"""Holding out a part of the base domain: the only data a method may choose its constants on."""
+"""Part of the base domain held out: the only data on which a method may choose its constants."""
 
 from __future__ import annotations
 

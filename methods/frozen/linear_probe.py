@@ -9,7 +9,7 @@ is solved by L-BFGS, decay being chosen by the loss on a held-out fifth of the b
 `seq` each later domain then takes `steps` full-batch gradient steps on its own cross-entropy, from
 where the domain before ended; in mode `base-only` it changes nothing.
 
-W_0 is zero, which gives the usual L2-regularised regression (decay = 1 / (C n) in scikit-learn's
+W_0 is zero, for the usual L2-regularised regression (decay = 1 / (C n) in scikit-learn's
 terms), or with `init=text` the zero-shot classifier (rows s w_c, with CLIP's scale s).
 
 Different from the original: the decay pulls towards W_0 rather than zero, else the solution would
@@ -94,7 +94,7 @@ class LinearProbe(Method):
         return {"weight": self.weight, "bias": self.bias, "decay": self.decay}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the classifier."""
+        """Load the classifier."""
         self.weight, self.bias, self.decay = state["weight"], state["bias"], state["decay"]
 
     def trained_parameters(self) -> int:

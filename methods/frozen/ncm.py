@@ -6,8 +6,8 @@ embedding w_c and n(.) scaling to unit length
 
     p_c = n( lam w_c + (1 - lam) n(mu_c) ),      prediction = argmax_c z . p_c
 
-The mean can be taken in three ways, the question being how much the few images of a later domain
-weigh against the many of the base domain:
+The mean can be taken in three ways. They differ in how much the few images of a later domain
+weigh against the many images of the base domain:
 
     running      over all images so far: every image counts the same
     balanced     over the domains' means: every domain counts the same
@@ -63,7 +63,7 @@ class NearestClassMean(Method):
             self.text = class_embeddings(context, context.config.templates).double()
 
     def learn(self, domain: TrainDomain) -> None:
-        """Add the domain's features to the prototypes, or its prototypes to those of others."""
+        """Add the domain's features to the prototypes, or add prototypes of its own."""
         mode = self.context.config.mode
         members = F.one_hot(domain.labels, self.classes).double()
         sums = members.T @ domain.features().double()
@@ -92,5 +92,5 @@ class NearestClassMean(Method):
         return {"sums": self.sums}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the sums."""
+        """Load the sums."""
         self.sums = state["sums"]

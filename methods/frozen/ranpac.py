@@ -9,7 +9,7 @@ G and Q are sums, so the outcome is ridge regression on all images seen, in what
 follows from the run's seed and is not part of the state.
 
 Different from the original: no adapter is trained before; M is 2,000 by default, not 10,000; and
-the ridge r is chosen on the base domain alone (by squared error on a held-out fifth) and kept,
+the ridge r is chosen on the base domain only (by squared error on a held-out fifth) and kept,
 since a few-shot domain has nothing to hold out. With `balanced` an image weighs 1 / (number of
 images of its domain).
 """
@@ -78,7 +78,7 @@ class RanPAC(Method):
         return {"gram": self.gram, "targets": self.targets, "ridge": self.ridge}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the sums and the ridge."""
+        """Load the sums and the ridge."""
         self.gram, self.targets, self.ridge = state["gram"], state["targets"], state["ridge"]
         self._solve()
 

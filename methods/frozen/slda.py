@@ -73,7 +73,7 @@ class StreamingLDA(Method):
         return {"counts": self.counts, "means": self.means, "scatter": self.scatter}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the statistics."""
+        """Load the statistics."""
         self.counts, self.means, self.scatter = state["counts"], state["means"], state["scatter"]
         self._solve()
 

@@ -10,8 +10,8 @@ A key is the mean over `views` augmented views of an image, scaled to unit lengt
 by cross-entropy and AdamW with a cosine schedule; keys of earlier domains stay as they are.
 
 The cache holds features of single images: no images are kept, but this is a memory of samples, and
-boards mark it. Of the base domain only a few images per class are taken, else they alone would
-decide; with `base_keys=means` it gives one key per class instead, the direction of the mean.
+boards mark it. Only a few images per class of the base domain are taken, or they would outweigh all
+later ones; with `base_keys=means` it has one key per class instead, the direction of the mean.
 
 Different from the original: the stream, s instead of 100, and alpha and beta, which the original
 searches on validation or test images, are fixed beforehand, and so is the number of steps.
@@ -109,7 +109,7 @@ class TipAdapter(Method):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Take them over."""
+        """Load keys and labels."""
         count = len(state) // len(Cache._fields)
         self.caches = [Cache(state[f"{t}.keys"], state[f"{t}.labels"]) for t in range(count)]
 
@@ -124,7 +124,7 @@ class TipAdapter(Method):
         return config.alpha * (-config.beta * (1 - z @ cache.keys.T)).exp() @ values
 
     def _as_means(self, domain: TrainDomain) -> bool:
-        """Whether the domain gives class means: from plain views, since its images are many."""
+        """Whether the domain's keys are class means, from plain views since its images are many."""
         return domain.index == 0 and self.context.config.base_keys == "means"
 
     def _views(self, domain: TrainDomain) -> tuple[torch.Tensor, torch.Tensor]:

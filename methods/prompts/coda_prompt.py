@@ -64,10 +64,8 @@ class CODAPrompt(AdaptedMethod):
 
     Config: ClassVar[type] = Config
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"lr": 0.003, "base_epochs": 2, "batch_size": 32, "steps": 50},
+        **AdaptedMethod.presets,
+        "drawn": {**AdaptedMethod.presets["drawn"], "lr": 0.003},
     }
 
     def __init__(self, context: Context) -> None:

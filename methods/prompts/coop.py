@@ -6,12 +6,12 @@ text classifier w_c under the context v (see `text_prompts.py`) and CLIP's scale
 
     v = argmin cross-entropy( s z w_c(v), y ),      prediction = argmax_c z . w_c
 
-Two ways through a stream of domains:
+Two ways to learn a stream of domains:
 
-    coop            one context, which goes on training on every domain
+    coop            one context, trained on one domain after another
     coop-domains    a context for every domain, and the router of S-Prompts (`kmeans_router.py`)
 
-Different from the original, which knows one data set only: the stream, a number of steps instead of
+Different from the original, which has only one data set: the stream, a number of steps instead of
 the 50 to 200 epochs for few shots, and a warm-up that is never longer than a tenth of them.
 """
 
@@ -77,7 +77,7 @@ class CoOp(Method):
         self._classifier: torch.Tensor | None = None  # follows from the vectors
 
     def learn(self, domain: TrainDomain) -> None:
-        """Go on training the context."""
+        """Continue training the context."""
         start, config = {"context": self.vectors}, self.context.config
         trained = train_prompts(start, domain, config, self._loss, warm_up=True)
         self.vectors, self._classifier = trained["context"], None
@@ -98,7 +98,7 @@ class CoOp(Method):
         return {"context": self.vectors}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the vectors."""
+        """Load the vectors."""
         self.vectors, self._classifier = state["context"], None
 
     def trained_parameters(self) -> int:

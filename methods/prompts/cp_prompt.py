@@ -1,11 +1,11 @@
-"""CP-Prompt: S-Prompts with a prompt that is handed on, and prefixes within the blocks.
+"""CP-Prompt: S-Prompts with a prompt passed from domain to domain, and prefixes in the blocks.
 
 Paper: Feng et al., CP-Prompt: Composition-Based Cross-modal Prompting for Domain-Incremental
 Continual Learning, 2024. The image tower of domain t has
 
-    a common prompt    tokens from the first block on, before the first layer norm. Domain t goes on
-                       training those of domain t - 1, and keeps its own version of them
-    prefixes           in some blocks, tokens P that are looked at, but do not look: keys W_k n(P)
+    a common prompt    tokens from the first block on, before the first layer norm. Domain t
+                       continues to train those of domain t - 1, and keeps its own version
+    prefixes           in some blocks, tokens P that only receive attention: keys W_k n(P)
                        and values W_v n(P) stand beside those of the image tokens, where n is the
                        tower's first layer norm, then the block's
 

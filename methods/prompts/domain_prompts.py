@@ -1,4 +1,4 @@
-"""What methods with prompts of their own for every domain have in common.
+"""What methods with separate prompts for every domain have in common.
 
 Domain t has context vectors in front of the class names and, in some methods, prompts in the image
 tower. With the embedding z_t(x) under its image prompts and its text classifier w_tc,
@@ -6,8 +6,8 @@ tower. With the embedding z_t(x) under its image prompts and its text classifier
     loss_t = cross-entropy( s z_t(x) w_tc, y ),      prediction = argmax_c z_t(x) . w_tc
 
 where t is the domain of an image in training, and the one that `kmeans_router` finds in a test. The
-towers and CLIP's scale s are frozen, and nothing of a domain changes once it is over: what is
-forgotten is forgotten by the router alone.
+towers and CLIP's scale s are frozen, and nothing of a domain changes after its training: only the
+router can forget.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DomainPromptConfig(PromptConfig):
 
 
 class DomainPrompts(RouterMethod):
-    """Prompts for every domain, and centres to find the domain by."""
+    """Prompts for every domain, and centres that identify the domain."""
 
     Config: ClassVar[type] = DomainPromptConfig
     inputs = frozenset({"images", "features"})
@@ -133,7 +133,7 @@ class DomainPrompts(RouterMethod):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Take them over."""
+        """Load prompts and centres."""
         named = {(int(t), rest): v for k, v in state.items() for t, _, rest in [k.partition(".")]}
         count = 1 + max((t for t, _ in named), default=-1)
         self.domains = [{n: v for (u, n), v in named.items() if u == t} for t in range(count)]

@@ -2,14 +2,14 @@
 
 Paper: Wang et al., DualPrompt: Complementary Prompting for Rehearsal-free Continual Learning, ECCV
 2022. Prompts are prefixes: rows in front of the keys and the values of a block, after projection.
-The first blocks have general prompts G, trained in every domain; the blocks behind them have expert
-prompts E_t, trained in domain t alone and started from E_(t-1). With the frozen query q of an image
+The first blocks have general prompts G, trained in every domain; the blocks after them have expert
+prompts E_t, trained only in domain t and started from E_(t-1). With the frozen query q of an image
 
     training      loss = cross-entropy under G, E_t - lam mean over images of cos(q, k_t)
     testing       t = argmax over domains of cos(q, k_t), then the classes under G, E_t
 
-So it is a router, with one key per domain. G and the linear head go on changing with every domain,
-and that is where it forgets; `general_domains=base` keeps G as the base domain left it.
+So it is a router, with one key per domain. G and the linear head change with every domain, and that
+is where it forgets; `general_domains=base` keeps G as the base domain left it.
 
 Different from the original:
 - Every test image finds its own domain. The PyTorch code lets a batch vote.
@@ -22,9 +22,8 @@ Different from the original:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -65,12 +64,6 @@ class DualPrompt(RouterMethod, AdaptedMethod):
     """General and expert prefixes."""
 
     Config: ClassVar[type] = Config
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

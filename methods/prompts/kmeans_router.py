@@ -1,4 +1,4 @@
-"""Telling domains apart by K-means: every domain keeps a few centres of its frozen features.
+"""Recognising domains by K-means: every domain keeps a few centres of its frozen features.
 
 S-Prompts, inference: with the unit features z of the frozen image tower and the centres m_tk of
 domain t, an image is taken to be of the domain
@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 
 Norm = Literal["l1", "l2"]
-_ITERATIONS = 100  # at most; far more than K-means needs to stand still
+_ITERATIONS = 100  # at most; far more than K-means needs to converge
 
 
 def kmeans(z: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:

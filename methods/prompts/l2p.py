@@ -23,7 +23,6 @@ Different from the original:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -61,12 +60,6 @@ class L2P(AdaptedMethod):
     """One pool of prompts for all domains."""
 
     Config: ClassVar[type] = Config
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -85,7 +78,7 @@ class L2P(AdaptedMethod):
         self._usage: list[float] = []
 
     def learn(self, domain: TrainDomain) -> None:
-        """Go on training pool and head."""
+        """Continue training pool and head."""
         queries = domain.features()
 
         def loss(batch: TrainBatch) -> torch.Tensor:

@@ -23,7 +23,7 @@ Prefix = tuple[torch.Tensor, torch.Tensor]
 def cosine(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """Similarity of every query (n, d) to every key (m, d): (n, m).
 
-    In full precision wherever it is asked for: the choice of a key hangs on small differences.
+    Always in full precision: the choice of a key depends on small differences.
     """
     with torch.autocast(queries.device.type, enabled=False):
         return F.normalize(queries.float(), dim=-1) @ F.normalize(keys, dim=-1).T

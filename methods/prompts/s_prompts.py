@@ -1,4 +1,4 @@
-"""S-Prompts: prompts of its own for every domain, in both towers.
+"""S-Prompts: separate prompts for every domain, in both towers.
 
 Paper: Wang, Huang and Hong, S-Prompts Learning with Pre-trained Transformers: An Occam's Razor for
 Domain Incremental Learning, 2022; this is its S-liPrompts for CLIP. Domain t trains L tokens P_t
@@ -7,10 +7,10 @@ beside the image tokens, from the first block on,
     z_t(x) = n( image([class token, P_t, patches]) ),
 
 put in before the first layer norm, and M context vectors in front of the class names (see
-`text_prompts.py`); how both are trained and chosen is said in `domain_prompts.py`.
+`text_prompts.py`); `domain_prompts.py` describes how both are trained and chosen.
 
 Different from the original: a few-shot domain trains for a number of steps and has at most as many
-centres as images, one learning rate and one weight decay serve all domains, and images are
+centres as images, all domains have the same learning rate and weight decay, and images are
 normalised as CLIP wants them. With few images the centres are (nearly) features of single images.
 """
 

@@ -23,7 +23,7 @@ STD = 0.02  # of context vectors at the start, as in CLIP's own word embeddings
 
 
 class PromptedNames:
-    """The class names behind `length` context vectors."""
+    """The class names after `length` context vectors."""
 
     def __init__(self, context: Context, length: int) -> None:
         self.backbone = context.backbone

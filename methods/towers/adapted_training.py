@@ -1,17 +1,17 @@
 """What the methods that train additions to the frozen image tower have in common.
 
 All that such a method remembers is `weights`, tensors by name; those of domain t are called
-"domains.t.something". None of them asks for gradients except while it is trained, so what earlier
-domains have learned is neither changed nor differentiated. Training is Adam without weight decay,
-begun afresh in every domain, on the cross-entropy of all classes. The budget is counted in steps,
-because a pass over a few-shot domain is often a single batch.
+"domains.t.something". They require gradients only while they are trained, so what earlier domains
+have learned is neither changed nor differentiated. Training is Adam without weight decay, with a
+fresh optimizer in every domain, on the cross-entropy of all classes. The budget is counted in
+steps, because a pass over a few-shot domain is often a single batch.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -26,7 +26,7 @@ from .heads import TextHead, linear_logits, linear_start
 
 @dataclass(frozen=True)
 class AdaptedConfig:
-    """Options of training; methods set defaults of their own."""
+    """Options of training; methods may change the defaults."""
 
     head: Literal["linear", "text"] = option(
         "linear", "a trained linear classifier, or the frozen classifier made of class names"
@@ -51,7 +51,7 @@ class AdaptedConfig:
         return self.base_epochs * -(-len(domain) // self.batch_size)
 
     def rate(self, steps: int) -> Callable[[int], float]:
-        """The share of the learning rate that is in force after so many of the steps."""
+        """The factor on the learning rate after a number of steps."""
         if self.schedule == "constant":
             return lambda step: 1.0
         return lambda step: (1 + math.cos(math.pi * step / max(1, steps))) / 2
@@ -61,6 +61,12 @@ class AdaptedMethod(Method):
     """A frozen tower, trained additions to it, and a head."""
 
     Config: ClassVar[type] = AdaptedConfig
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "core50": {"base_epochs": 5},
+        "cddb-hard": {"base_epochs": 5},
+        "domainnet": {"base_epochs": 2, "batch_size": 128},
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
+    }
     inputs = frozenset({"images", "features"})
 
     def __init__(self, context: Context) -> None:
@@ -92,16 +98,16 @@ class AdaptedMethod(Method):
         return self.logits(self.features(batch)).argmax(1)
 
     def embed(self, batch: Batch) -> torch.Tensor:
-        """Features, or in front of the text head unit embeddings."""
+        """Features, or with the text head unit embeddings."""
         features = self.features(batch)
         return features if self.text is None else self.text.embed(features)
 
     def state_dict(self) -> State:
-        """Everything that was trained, and what goes with it."""
+        """Everything that was trained, and what belongs to it."""
         return dict(self.weights)
 
     def load_state_dict(self, state: State) -> None:
-        """Take over copies: training changes weights in place."""
+        """Load copies, because training changes weights in place."""
         self.weights = {name: value.clone() for name, value in state.items()}
 
     def trained_parameters(self) -> int:
@@ -109,7 +115,7 @@ class AdaptedMethod(Method):
         return self._trained
 
     def add(self, tensors: State, prefix: str = "") -> None:
-        """Put more tensors under the weights."""
+        """Add tensors to the weights."""
         device = self.context.device
         self.weights |= {prefix + name: value.to(device) for name, value in tensors.items()}
 
@@ -119,7 +125,7 @@ class AdaptedMethod(Method):
         return [self.weights[name] for name in sorted(names, key=lambda n: int(n.split(".")[1]))]
 
     def head_names(self) -> list[str]:
-        """The weights of the head, which every domain goes on training."""
+        """The weights of the head, which every domain continues to train."""
         return [name for name in self.weights if name.startswith("head.")]
 
     def train(

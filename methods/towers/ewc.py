@@ -8,14 +8,14 @@ theta, those after domain k theta_k, and the diagonal F_k of the Fisher informat
 
 in mode `separate`. Mode `online` (Schwarz et al., Progress and Compress, 2018) keeps a single F,
 around the weights of the previous domain, which becomes gamma F + F_t after domain t. How the tower
-is trained is said in `penalised_training.py`; with strength 0 this is `finetune`.
+is trained is described in `penalised_training.py`; with strength 0 this is `finetune`.
 
 The Fisher information is of single images: gradients are squared one by one, not as the mean over a
 batch (whose square is smaller by about the batch size, so that lambda would depend on it). y is
 drawn from the model's own p(y | x), or is the label (`fisher=empirical`).
 
-Different from the original: F is cut off at a high quantile, above which a few weights would have
-most of the penalty, and its mean is over a sample of the images where a domain has many.
+Different from the original: F is capped at a high quantile, because a few weights would otherwise
+have most of the penalty, and its mean is over a sample of the images where a domain has many.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class EWC(PenalisedMethod):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Take them over."""
+        """Load weights, Fisher information and anchors."""
         super().load_state_dict(state)
         self.fishers, self.anchors = _parts(state, "fisher"), _parts(state, "anchor")
 

@@ -1,8 +1,8 @@
-"""Sequential fine-tuning: the image tower goes on training on whatever domain comes.
+"""Sequential fine-tuning: the image tower is trained on one domain after another.
 
 The forgetting floor of continual learning: nothing protects what was learned before. With
 `domains=base` (the method `base-only`) it stops after the base domain; the difference to that row
-is what the few shots taught. How the tower is trained is said in `tower_training.py`.
+is what the few shots taught. `tower_training.py` describes how the tower is trained.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FineTune(TowerMethod):
     Config = Config
 
     def learn(self, domain: TrainDomain) -> None:
-        """Go on training on the domain."""
+        """Continue training on the domain."""
         config = self.context.config
         if domain.index == 0:
             self.train([domain], config.base_steps(len(domain)))

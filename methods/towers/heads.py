@@ -4,7 +4,7 @@ A feature f is the tower's output token after its last norm, before the projecti
 space. With the temperature s and the text embeddings w_c of CLIP, and n(.) scaling to unit length
 
     linear    W f + b, one classifier for all domains       what the original methods have
-    text      s n(f P) . w_c, frozen                        what CLIP brings along
+    text      s n(f P) . w_c, frozen                        CLIP's own classifier
 
 In a stream of domains all classes are present all the time. So nothing here masks the logits of
 "other tasks", as implementations for new classes do.
@@ -23,7 +23,7 @@ from ..text_classifier import class_embeddings, require_text
 def linear_start(
     classes: int, width: int, generator: torch.Generator, name: str = "head"
 ) -> dict[str, torch.Tensor]:
-    """A linear classifier to start from, under the names that `linear_logits` looks for."""
+    """An untrained linear classifier, under the names that `linear_logits` expects."""
     weight = 0.02 * torch.randn(classes, width, generator=generator)
     return {f"{name}.weight": weight, f"{name}.bias": torch.zeros(classes)}
 

@@ -14,7 +14,7 @@ After training, the directions of the domain's inputs are taken up to a share th
 There is no router: features are those under the sum of all updates. Heads:
 
     linear    one classifier for all domains
-    concat    the original: one per domain, trained in it alone; the largest logit of all decides
+    concat    the original: one per domain, trained only in it; the largest logit of all decides
     text      CLIP's class names
 
 Different from the original:
@@ -177,7 +177,7 @@ class InfLoRA(AdaptedMethod):
         return self._folded
 
     def with_update(self, adapters: Sequence[BlockAdapter], t: int) -> list[BlockAdapter]:
-        """The update of domain t on top of others."""
+        """Adapters with the update of domain t in addition."""
         down, key, value = (self.weights[f"domains.{t}.{k}"] for k in ("down", "key", "value"))
         return _lora(adapters, down, key, value)
 
@@ -197,14 +197,14 @@ class InfLoRA(AdaptedMethod):
         return self.logits(features)
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Of all classes; of several heads the largest."""
+        """Logits of all classes; with several heads, the largest of each class."""
         if self.context.config.head != "concat":
             return super().logits(features)
         heads = range(len(self.of_domains("down")))
         return torch.stack([self.own_logits(features, t) for t in heads]).amax(0)
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the weights."""
+        """Load the weights."""
         super().load_state_dict(state)
         self._folded = []
 

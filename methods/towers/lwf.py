@@ -5,12 +5,13 @@ and l' of the model as it was before the domain, on the same views,
 
     loss = cross-entropy(l, y)  +  alpha KL( softmax(a l' / T) || softmax(a l / T) )
 
-averaged over the images of a step. The base domain has no teacher. How the tower is trained is said
-in `penalised_training.py`; with alpha = 0 this is `finetune`.
+averaged over the images of a step. The base domain has no teacher. How the tower is trained is
+described in `penalised_training.py`; with alpha = 0 this is `finetune`.
 
-Different from the original: all classes are old ones, so the teacher speaks about all of them, and
-there is no warm-up of new outputs. CLIP's logits are cosines times s = 100, which a temperature
-of 2 leaves nearly one-hot; a = 10 / s brings them back to where the temperature was meant for.
+Different from the original: all classes are known from the start, so the teacher covers all of
+them, and there is no warm-up of new outputs. CLIP's logits are cosines times s = 100, which a
+temperature of 2 leaves nearly one-hot; a = 10 / s scales them back to the range that the
+temperature is meant for.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Config(PenalisedConfig):
 
 
 class LwF(PenalisedMethod):
-    """Fine-tuning that listens to the previous model."""
+    """Fine-tuning with the previous model as a teacher."""
 
     Config = Config
 
@@ -48,7 +49,7 @@ class LwF(PenalisedMethod):
         self.teacher_head = self.head
 
     def learn(self, domain: TrainDomain) -> None:
-        """Train, after the base domain with the model as it is now for a teacher."""
+        """Train; after the base domain, with a copy of the current model as the teacher."""
         if domain.index:
             self.teacher = copy.deepcopy(self.tower).requires_grad_(False)
             self.teacher_head = self.head.detach().clone()

@@ -1,10 +1,10 @@
-"""What methods have in common that fine-tune the image tower and guide it by something more.
+"""What methods share that fine-tune the image tower with a penalty or a trained head.
 
     loss = cross-entropy of logits s z w_c  +  penalty
 
-The head is CLIP's own. It stays frozen (`head=text`), or the text embeddings w_c are trained along
-as the rows of a linear layer (`head=linear`). Without penalty and with the frozen head this is
-`finetune` to the last bit; optimizer, budget and the rest are said in `tower_training.py`.
+The head is CLIP's own. It stays frozen (`head=text`), or the text embeddings w_c are also trained,
+as the rows of a linear layer (`head=linear`). Without a penalty and with the frozen head this is
+exactly `finetune`; optimizer, budget and the rest are described in `tower_training.py`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PenalisedMethod(TowerMethod):
         return super().state_dict() | head
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the weights."""
+        """Load the weights."""
         super().load_state_dict({k: v for k, v in state.items() if k.startswith("tower.")})
         if "head" in state:
             self.head = state["head"].clone().requires_grad_()

@@ -89,7 +89,7 @@ class TowerMethod(Method):
         return {f"tower.{name}": value for name, value in self.tower.state_dict().items()}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the weights."""
+        """Load the weights."""
         self.tower.load_state_dict(
             {name.removeprefix("tower."): value for name, value in state.items()}
         )

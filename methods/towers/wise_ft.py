@@ -9,10 +9,10 @@ CLIP and theta of the fine-tuned tower (and head, if it is trained),
                      theta_t = (1 - a) theta_{t-1} + a theta,
                  where theta was fine-tuned from theta_{t-1}: no domain moves them all the way
 
-a = 0 is zero-shot CLIP, a = 1 is `finetune`. How the tower is trained is said in
-`penalised_training.py`.
+a = 0 is zero-shot CLIP, a = 1 is `finetune`. How the tower is trained is described in
+`penalised_training.py`; there is no penalty here.
 
-Different from the original, which knows one data set only: the stream. `streaming` is no part of
+Different from the original, which has only one data set: the stream. `streaming` is no part of
 the paper. a is fixed beforehand; the paper shows a sweep over it.
 """
 
@@ -64,7 +64,7 @@ class WiseFT(PenalisedMethod):
         return self.context.backbone.embed_with(self._averaged()[0], batch.images)
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the weights."""
+        """Load the weights."""
         super().load_state_dict(state)
         self._average = None
 

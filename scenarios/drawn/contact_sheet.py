@@ -1,4 +1,4 @@
-"""A contact sheet of the drawn world, to look at it with one's own eyes.
+"""A contact sheet of the drawn world, to see what it looks like.
 
 python -m fsdil_scenarios.drawn.contact_sheet --domain real --out sheet.png
 """

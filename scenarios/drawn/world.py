@@ -34,6 +34,6 @@ def draw(
 
 
 def _generator(text: str) -> np.random.Generator:
-    """A generator seeded by a text alone."""
+    """A generator seeded only by a text."""
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))

@@ -4,7 +4,7 @@
 
 `--classes` is a JSON object {folder: name}, as for `--names`, or a tree root/<domain>/<class>/
 of images. `--out` is a file for `--synonyms`. It is written after every class, and the same
-command goes on where it was interrupted. Answers that break the rules are sent back a few times;
+command continues where it was interrupted. Answers that break the rules are sent back a few times;
 the exit code is 1 if some classes have no synonyms in the end. Nothing else in this project calls
 a language model, and the results deserve a reader: only a person sees that a "mouse" is the
 wrong one.
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
+        print("interrupted; the same command continues from here", file=sys.stderr)
         return 130
     if failed:
         print(f"no good synonyms for: {', '.join(failed)}", file=sys.stderr)
@@ -100,7 +100,7 @@ def connect(model: str, endpoint: str | None, key_variable: str) -> Ask:
         except openai.OpenAIError as error:
             raise FsdilError(
                 f"'{model}' did not answer: {error}",
-                "Check --model, --endpoint and the key; the same command goes on from here.",
+                "Check --model, --endpoint and the key; the same command continues from here.",
             ) from None
         return answer.choices[0].message.content or ""
 

@@ -1,7 +1,7 @@
 """What makes good synonyms: the rules for the files of this package and for generated ones.
 
 A synonym is a short noun phrase that a caption could use in place of the class name. It must not
-repeat the name or another synonym, and must not be said of two classes of the same data set.
+repeat the name or another synonym, and must not be used for two classes of the same data set.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def synonym_problems(
         if key(text) in seen:
             found.append(f"'{text}' repeats the name or another synonym")
         elif key(text) in others:
-            found.append(f"'{text}' is said of another class too")
+            found.append(f"'{text}' is also used for another class")
         seen.add(key(text))
     return found
 
@@ -72,6 +72,6 @@ def problems(texts: Mapping[str, tuple[str, Sequence[str]]], count: int = COUNT)
         if not _PHRASE.fullmatch(name):
             found.append(f"{folder}: the name '{name}' is not a plain ASCII phrase")
         if key(name) in shared:
-            found.append(f"{folder}: the name '{name}' is said of another class too")
+            found.append(f"{folder}: the name '{name}' is also used for another class")
         found += [f"{folder}: {text}" for text in synonym_problems(name, synonyms, shared, count)]
     return found

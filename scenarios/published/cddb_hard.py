@@ -2,8 +2,8 @@
 
     fsdil-bench run --method cvlc --scenario cddb-hard-4shot --data ~/CDDB
 
-The images are `<domain>/{train,val}/{0_real,1_fake}/<image>`; where CDDB has one more folder (an
-object category) above `0_real` and `1_fake`, that is accepted, too. `val` is the test set.
+The images are `<domain>/{train,val}/{0_real,1_fake}/<image>`; an additional folder (an object
+category) above `0_real` and `1_fake`, as CDDB has in places, is accepted. `val` is the test set.
 
 The paper trains on unbalanced parts of the training folders, above all in the base domain (3000
 fake and 300 real images). The data set has no lists of them, so parts of the same sizes are drawn
@@ -42,7 +42,7 @@ TRAINING = {
     "whichfaceisreal": (120, 600),
     "san": (130, 130),
 }
-DRAW_VERSION = 1  # another number draws other training parts: every result changes
+DRAW_VERSION = 1  # a different number draws different parts: every result changes
 
 
 @hookimpl

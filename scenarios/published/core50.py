@@ -41,7 +41,7 @@ TEST_SESSIONS = (3, 7, 10)
 OBJECTS = tuple(f"o{number}" for number in range(1, 51))
 FOLDER = "core50_128x128"
 
-SPLIT_VERSION = 1  # another number gives other splits: every result changes
+SPLIT_VERSION = 1  # a different number makes different splits: every result changes
 TEST_FRACTION = 0.2
 GAP = 10  # frames left out on each side of a held-out stretch: half a second of video
 

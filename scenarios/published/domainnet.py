@@ -10,7 +10,7 @@ for training and which for testing.
 domain, from all domains and for every number of shots: 306 of the 345 classes stay. Which go is
 computed from the lists and must be what the paper found; if the lists name all 345 classes and it
 is not, they are damaged or of another version, and the run is refused (`--scenario-set
-strict=false` goes on with the computed classes). Lists with fewer classes are a part of the data
+strict=false` continues with the computed classes). Lists with fewer classes are a part of the data
 set chosen by the user: the rule is applied to them, and the record says so.
 
 `dn4il` (Gowda et al., 2023) is 100 of the classes with fewer images each, for which lists are
@@ -89,7 +89,9 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
 class Options(published.Options):
     """What can be set with `--scenario-set`."""
 
-    strict: bool = option(True, "refuse lists of all 345 classes that drop others than the paper")
+    strict: bool = option(
+        True, "refuse lists of all 345 classes that drop different ones than the paper"
+    )
 
 
 def build(request: ScenarioRequest) -> Stream:
@@ -137,7 +139,7 @@ def build_dn4il(request: ScenarioRequest) -> Stream:
 
 
 def list_place(data: Path, root: Path, data_set: str) -> Path:
-    """The folder with the twelve lists; DN4IL's own go before DomainNet's."""
+    """The folder with the twelve lists; DN4IL's own take precedence over DomainNet's."""
     own = [start / name for start in (data, root) for name in DN4IL_PLACES]
     starts = [*(own if data_set == "dn4il" else []), root, data]
     names = [f"{domain}_{part}.txt" for domain in DOMAINS for part in ("train", "test")]
@@ -177,7 +179,7 @@ def _check_dropped(dropped: set[str], data: Path) -> None:
             f"the lists of all {CLASSES} classes drop {len(dropped)} classes, the paper "
             f"{len(DROPPED)}; only the lists drop: {shortened(more) or 'none'}; "
             f"only the paper drops: {shortened(fewer) or 'none'}",
-            f"{remedy('domainnet', data)} --scenario-set strict=false goes on all the same.",
+            f"{remedy('domainnet', data)} --scenario-set strict=false continues anyway.",
         )
 
 

@@ -28,7 +28,7 @@ class ImageList:
     def of_classes(self, classes: Sequence[str]) -> tuple[list[str], list[int]]:
         """Paths and labels of the images of these classes, numbered in this order."""
         label_of = {name: label for label, name in enumerate(classes)}
-        # Looked up once per folder: a list has hundreds of them, but a hundred thousand images.
+        # Once per folder: a list has hundreds of folders, but a hundred thousand images.
         labels = {folder: label_of.get(_last(folder)) for folder in set(self.folders)}
         pairs = zip(self.paths, (labels[folder] for folder in self.folders), strict=True)
         chosen = [(path, label) for path, label in pairs if label is not None]
@@ -60,7 +60,7 @@ def read_list(file: Path, domain: str, skip: Collection[str] = ()) -> ImageList:
 def find_lists(
     places: Iterable[Path], names: Sequence[str], data_set: str, data: Path
 ) -> Path | None:
-    """The first place with any of the lists; None where there is none, an error where some lack."""
+    """The first place with any of the lists, or None. It is an error if some are missing there."""
     for place in places:
         absent = [name for name in names if not (place / name).is_file()]
         if not absent:
@@ -77,9 +77,9 @@ def find_lists(
 def class_labels(lists: Iterable[ImageList]) -> dict[str, int]:
     """The label of every class folder, in the order of the labels.
 
-    Lists number their classes by the alphabet, of which there are three kinds: capitals may come
-    first, and `_` and `-` may or may not count. Labels that follow none of them are an error, as
-    is a class with two labels or a label with two classes.
+    Lists number their classes in one of three alphabetical orders: capitals may come first, and
+    `_` and `-` may or may not count. Labels in none of these orders are an error, and so is a class
+    with two labels or a label with two classes.
     """
     labels: dict[str, int] = {}
     names: dict[int, str] = {}

@@ -24,7 +24,7 @@ DOMAINS = ("Real World", "Product", "Clipart", "Art")
 REAL_WORLD = ("Real World", "Real_World", "RealWorld", "Realworld")
 IMAGE_PLACES = ("OfficeHomeDataset_10072016", "OfficeHomeDataset", "OfficeHome", "office_home")
 
-SPLIT_VERSION = 1  # another number gives other splits: every result changes
+SPLIT_VERSION = 1  # a different number makes different splits: every result changes
 TEST_FRACTION = 0.3
 
 

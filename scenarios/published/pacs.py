@@ -40,7 +40,7 @@ PARTS = ("train", "crossval")
 #: Named by the official lists, but damaged in the published archive.
 BROKEN = frozenset({"sketch/dog/n02103406_4068-1.png"})
 
-SPLIT_VERSION = 1  # another number gives other splits: every result changes
+SPLIT_VERSION = 1  # a different number makes different splits: every result changes
 TEST_FRACTION = 0.3
 
 

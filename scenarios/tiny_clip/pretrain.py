@@ -2,7 +2,7 @@
 
     python -m fsdil_scenarios.tiny_clip.pretrain --out DIR [--pairs 400000] [--seed 0]
 
-writes `weights.safetensors` and `report.json` to DIR. An interrupted run goes on from its last
+writes `weights.safetensors` and `report.json` to DIR. An interrupted run continues from its last
 checkpoint when the same command is given again, and ends with the same weights.
 
 This is not pre-training as it is done on the web. There, nobody knows which captions are true of
@@ -18,7 +18,7 @@ which pictures; here the labels of the pictures say so, and the loss uses them t
 Most pictures are `real`, the near styles are rarer, and `sketch` and `quickdraw` are almost
 absent: a benchmark needs domains that its model does not know well yet. Only the "pretrain" split
 of the drawings is used for training; the "validation" split shows the progress; the benchmark's
-own training and test pictures are never looked at.
+own training and test pictures are never used.
 
 On a CPU that other programs use as well, `GOMP_SPINCOUNT=1000` in the environment can double
 the speed.
@@ -141,7 +141,7 @@ def is_true(captions: list[Caption], batch: list[Picture]) -> torch.Tensor:
 
 
 def embed_texts(model: CLIP, tokens: torch.Tensor) -> torch.Tensor:
-    """What `encode_text` returns, without the padding behind the longest text.
+    """What `encode_text` returns, without the padding after the longest text.
 
     The text tower is causal, so that padding costs time and changes nothing.
     """
@@ -281,7 +281,7 @@ def pretrain(
     validate_every: int = 10_000,
     checkpoint_seconds: float = 180.0,
 ) -> Path:
-    """Run or go on with a pre-training in the folder `out`; returns the file of weights."""
+    """Run or continue a pre-training in the folder `out`; returns the file of weights."""
     out.mkdir(parents=True, exist_ok=True)
     plan = training_plan(settings.images)
     pictures = draw_pictures(

@@ -10,12 +10,6 @@ import torch
 from open_clip.model import CLIP
 from tiny_world import DIM, World
 
-from fsdil_bench import Backbone, ImageSpec
-from fsdil_bench.cache.array_store import ArrayStore
-from fsdil_bench.data.transforms import build_transform
-from fsdil_bench.progress import Progress
-from fsdil_bench.runs.pictures import Pictures
-
 WIDTH, BLOCKS, CONTEXT = 32, 3, 20
 END = 65
 
@@ -52,14 +46,4 @@ class ClipWorld(World):
 
     def __init__(self, folder: Path, text: bool = True, seed: int = 3) -> None:
         super().__init__(folder, seed=seed)
-        self.backbone = Backbone(
-            "small",
-            build=build_model,
-            weights_hash="small",
-            image=ImageSpec(8),
-            embed_dim=DIM,
-            tokenizer=tokenize if text else None,
-        )
-        self.backbone.place(torch.device("cpu"), "fp32", ArrayStore(folder / "clip-texts.sqlite"))
-        transform = build_transform("clip", self.backbone.image)
-        self.pictures = Pictures(self.stream, self.backbone, transform, folder, Progress())
+        self.use("small", build_model, "small", DIM, tokenize if text else None)

@@ -1,12 +1,12 @@
 """A world small enough for unit tests: a random CLIP-like model and three domains of 8x8 images.
 
-Everything behind it is the real harness: views, caches, loop and run folder.
+Everything else is the real harness: views, caches, loop and run folder.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,28 +88,34 @@ class World:
         self, folder: Path, class_names: Sequence[str] = CLASSES, text: bool = True, seed: int = 3
     ) -> None:
         self.folder, self.seed = folder, seed
-        self.backbone = Backbone(
-            "fake",
-            build=TinyClip,
-            weights_hash="0" * 64,
-            image=ImageSpec(8),
-            embed_dim=DIM,
-            tokenizer=tokenize if text else None,
-        )
-        texts = ArrayStore(folder / "texts.sqlite")
-        self.backbone.place(torch.device("cpu"), "fp32", texts)
         domains = tuple(
             Domain(f"d{t}", samples(t, "train", SHOTS if t else BASE), samples(t, "test", TESTS))
             for t in range(3)
         )
         self.stream = Stream("tiny", tuple(class_names), domains)
-        self.pictures = Pictures(
-            self.stream,
-            self.backbone,
-            build_transform("clip", self.backbone.image),
-            folder,
-            Progress(),
+        self.use("fake", TinyClip, "0" * 64, DIM, tokenize if text else None)
+
+    def use(
+        self,
+        name: str,
+        build: Callable[[], torch.nn.Module],
+        weights_hash: str,
+        embed_dim: int,
+        tokenizer: Callable[[list[str]], torch.Tensor] | None,
+    ) -> None:
+        """Take this model as the backbone, and the stream's pictures as it sees them."""
+        self.backbone = Backbone(
+            name,
+            build=build,
+            weights_hash=weights_hash,
+            image=ImageSpec(8),
+            embed_dim=embed_dim,
+            tokenizer=tokenizer,
         )
+        texts = ArrayStore(self.folder / f"{name}-texts.sqlite")
+        self.backbone.place(torch.device("cpu"), "fp32", texts)
+        transform = build_transform("clip", self.backbone.image)
+        self.pictures = Pictures(self.stream, self.backbone, transform, self.folder, Progress())
 
     def method(self, kind: type[Method], **config: Any) -> Any:
         resolved = resolve(kind.Config, config, owner=kind.__name__, see="")
@@ -151,7 +157,7 @@ class World:
     def run(
         self, method: Any, name: str = "run", domains: int = 3, exemplar_free: bool = True
     ) -> Outcome:
-        """The protocol; with the name of a run that was stopped it goes on behind its end."""
+        """The protocol; with the name of a run that was stopped, it continues that run."""
         folder = RunFolder(self.folder / name)
         folder.path.mkdir(exist_ok=True)
         stream = replace(self.stream, domains=self.stream.domains[:domains])

@@ -8,11 +8,7 @@ import torch
 from open_clip.model import CLIP
 from tiny_world import World, tokenize
 
-from fsdil_bench import Backbone, Batch, ImageSpec
-from fsdil_bench.cache.array_store import ArrayStore
-from fsdil_bench.data.transforms import build_transform
-from fsdil_bench.progress import Progress
-from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench import Batch
 
 BLOCKS, WIDTH, DIM, CLASSES, TOKENS = 5, 32, 24, 4, 5
 TRAINED_HEAD = CLASSES * WIDTH + CLASSES
@@ -38,18 +34,7 @@ class TowerWorld(World):
 
     def __init__(self, folder: Path, text: bool = True) -> None:
         super().__init__(folder, text=text)
-        self.backbone = Backbone(
-            "small",
-            build=build_model,
-            weights_hash="1" * 64,
-            image=ImageSpec(8),
-            embed_dim=DIM,
-            tokenizer=tokenize if text else None,
-        )
-        texts = ArrayStore(folder / "small-texts.sqlite")
-        self.backbone.place(torch.device("cpu"), "fp32", texts)
-        transform = build_transform("clip", self.backbone.image)
-        self.pictures = Pictures(self.stream, self.backbone, transform, folder, Progress())
+        self.use("small", build_model, "1" * 64, DIM, tokenize if text else None)
 
 
 def random_batch(count: int = 9, seed: int = 0) -> Batch:

@@ -112,7 +112,7 @@ def test_copies_can_be_dropped(copied, capsys):
 
 def test_large_trees_are_looked_through_only_when_asked(copied, monkeypatch, capsys):
     tree, _, _ = copied
-    monkeypatch.setattr("fsdil_scenarios.folder._LOOKED_THROUGH", 39)
+    monkeypatch.setattr("fsdil_scenarios.folder._SEARCHED", 39)
     read = []
     monkeypatch.setattr(file_hashes, "_read", read.append)
     monkeypatch.setattr(file_hashes, "_remembered", lambda *_: {})

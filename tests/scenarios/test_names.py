@@ -264,4 +264,4 @@ def test_the_rules_count_and_compare_names():
     texts = {"d": ("dog", ["puppy"]), "e": ("Dog", ["hound", "pooch"])}
     found = rules.problems(texts, count=2)
     assert "d: there are 1 synonyms, not 2" in found
-    assert "e: the name 'Dog' is said of another class too" in found
+    assert "e: the name 'Dog' is also used for another class" in found

@@ -164,8 +164,8 @@ def test_what_was_done_is_kept_when_the_endpoint_fails(command, endpoint, tmp_pa
         ('["pony", 3]', "not a JSON array of strings"),
         ('["pony"]', "there are 1 synonyms, not 2"),
         ('["pony", "Pony"]', "'Pony' repeats"),
-        ('["pony", "hound"]', "'hound' is said of another class too"),
-        ('["pony", "guinea-pig"]', "'guinea-pig' is said of another class too"),
+        ('["pony", "hound"]', "'hound' is also used for another class"),
+        ('["pony", "guinea-pig"]', "'guinea-pig' is also used for another class"),
         ('["pony", "type of animal"]', "filler"),
     ],
 )
@@ -238,7 +238,7 @@ def test_an_interrupted_run_says_that_it_goes_on(command, endpoint, monkeypatch,
 
     monkeypatch.setattr(generate, "generate", interrupt)
     assert command() == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "ten"])

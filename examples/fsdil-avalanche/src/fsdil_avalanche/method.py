@@ -13,14 +13,14 @@ class MASConfig(AvalancheConfig):
     """Options of avalanche-mas."""
 
     strength: float = option(1.0, "weight of the penalty", minimum=0)
-    old: float = option(0.5, "share of the earlier importances", minimum=0, maximum=1)
+    old_share: float = option(0.5, "share of the earlier importances", minimum=0, maximum=1)
 
 
 def mas(config: MASConfig, **parts: Any) -> Any:
     """The strategy for one domain; `parts` are what every strategy is built from."""
     from avalanche.training.supervised import MAS
 
-    return MAS(lambda_reg=config.strength, alpha=config.old, **parts)
+    return MAS(lambda_reg=config.strength, alpha=config.old_share, **parts)
 
 
 MASMethod = avalanche_method(mas, config=MASConfig)

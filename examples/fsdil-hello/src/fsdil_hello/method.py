@@ -1,4 +1,4 @@
-"""Class means that lean on the text where images are few.
+"""Class means that rely on the text where images are few.
 
 With the n unit features z of class c in domain t, its text embedding w_c, and n(.) scaling to unit
 length
@@ -22,7 +22,7 @@ from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 class Config:
     """Options of hello."""
 
-    prior: float = option(4.0, "how many images the text counts for", minimum=0)
+    prior: float = option(4.0, "number of images that the text counts like", minimum=0)
 
 
 class Hello(Method):
@@ -53,5 +53,5 @@ class Hello(Method):
         return {"votes": self.votes}
 
     def load_state_dict(self, state: State) -> None:
-        """Take over the votes."""
+        """Load the votes."""
         self.votes = state["votes"]
