@@ -2,12 +2,12 @@
 
 A caption calls the object by its class name or by a *known* synonym. Four of the ten synonyms of
 every class are held out of all captions (`HELD_OUT`, a seeded choice): a model that had read
-every synonym as often as the name could tell a benchmark nothing about synonyms.
+every synonym as often as the name could not tell a benchmark anything about synonyms.
 Some captions also say in which style the picture is drawn, and in some the object is spelled
 letter by letter, so that the tokenizer's fallback for unknown words is trained, too.
 Run as a script, the module writes the vocabulary of its captions to `vocabulary.json`.
 
-"A photo of a ..." is said of pictures in every style, as it is on the web and in prompts.
+"A photo of a ..." is used for pictures in every style, as on the web and in prompts.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ which pictures; here the labels of the pictures say so, and the loss uses them t
 * Every caption that is true of a picture counts as a positive: the same class, and the same
   style where the caption names one. A step with captions reads one per class and those of some
   of the step's own pictures.
-* A linear classifier on the picture embedding learns the classes, alone at first and in most
-  steps, with half the weight in steps with captions, and is thrown away. Without it, a model this
-  small may stay at chance for very long.
+* A linear classifier on the picture embedding learns the classes. At first, and in most steps, it
+  is the only loss; in steps with captions it has half the weight. It is thrown away in the end.
+  Without it, a model this small may stay at chance for very long.
 
 Most pictures are `real`, the near styles are rarer, and `sketch` and `quickdraw` are almost
 absent: a benchmark needs domains that its model does not know well yet. Only the "pretrain" split
@@ -87,7 +87,7 @@ class Settings:
 
 @dataclass
 class Progress:
-    """How far a run has come."""
+    """How far a run has got."""
 
     pairs: int = 0
     steps: int = 0
@@ -161,7 +161,7 @@ def multi_positive_loss(logits: torch.Tensor, positive: torch.Tensor) -> torch.T
 
 
 def _start_picture_tower(model: CLIP) -> None:
-    """Start values from which the picture tower takes off sooner than from open_clip's own."""
+    """Initial weights from which the picture tower learns sooner than from open_clip's own."""
     # Far larger than usual, or the places of patches are learned too late.
     torch.nn.init.normal_(model.visual.positional_embedding, std=0.5)
     # Every block adds little at first, as open_clip has it in the text tower only.
@@ -172,7 +172,7 @@ def _start_picture_tower(model: CLIP) -> None:
 
 
 def learning_rate(progress: Progress, settings: Settings) -> float:
-    """A linear start, and another one when captions come in; half a cosine down to zero."""
+    """A linear warm-up, a second one when captions start, then half a cosine down to zero."""
     steps = progress.steps + 1
     if progress.pairs >= PICTURES_ONLY_PAIRS:
         steps -= PICTURES_ONLY_PAIRS // BATCH
@@ -201,7 +201,7 @@ class Trainer:
         )
 
     def step(self) -> float:
-        """One step of the optimiser; all of its chance comes from the seed and its number."""
+        """One step of the optimiser; its random draws depend only on the seed and its number."""
         progress, started = self.progress, time.monotonic()
         rng = np.random.default_rng([self.settings.seed, progress.steps])
         chosen = rng.integers(len(self.plan), size=BATCH)
@@ -237,7 +237,7 @@ class Trainer:
         return (to_captions + to_pictures) / 2
 
     def save(self, path: Path) -> None:
-        """Write a checkpoint, in one go, so that an interruption leaves the old or the new one."""
+        """Write a checkpoint atomically: an interruption leaves the old or the new one."""
         state: dict[str, Any] = {
             "settings": asdict(self.settings),
             "progress": asdict(self.progress),
@@ -250,7 +250,7 @@ class Trainer:
         unfinished.replace(path)
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint of a run with the same settings."""
+        """Continue from a checkpoint of a run with the same settings."""
         state = torch.load(path, weights_only=True)
         if state["settings"] != asdict(self.settings):
             raise SystemExit(f"{path} belongs to a run with {state['settings']}: use another --out")

@@ -4,7 +4,7 @@
 
 For every style, on the validation split: zero-shot accuracy with "a photo of a NAME", and the
 accuracy of a linear classifier on frozen picture embeddings after eight shots per class, started
-from nothing and from the class embeddings. A style is worth a benchmark if the probe gains on
+from zero and from the class embeddings. A style is worth a benchmark if the probe gains on
 zero-shot: that is the headroom. The model was chosen by these figures; the test split stays
 untouched.
 """
@@ -56,7 +56,7 @@ def accuracy(embeddings: torch.Tensor, classifier: torch.Tensor, labels: torch.T
 def linear_probe(
     embeddings: torch.Tensor, labels: torch.Tensor, start: torch.Tensor, scale: float
 ) -> torch.Tensor:
-    """Logistic regression that is drawn towards `start` as others are towards zero."""
+    """Logistic regression whose weight decay pulls towards `start` instead of zero."""
     change = torch.zeros_like(start, requires_grad=True)
     optimiser = torch.optim.LBFGS([change], max_iter=200, line_search_fn="strong_wolfe")
 
@@ -72,7 +72,7 @@ def linear_probe(
 
 
 def print_profile(model: CLIP, per_class: int, workers: int) -> None:
-    """One line per style, as the pictures of it are drawn and embedded."""
+    """Print one line per style as soon as its pictures are drawn and embedded."""
     names = class_embeddings(model).clone()
     scale = float(model.logit_scale.detach().exp())
     print(f"{'style':<12}{'zero-shot':>12}{f'{SHOTS} shots':>12}{'+ names':>12}")

@@ -27,7 +27,7 @@ _PUNCTUATION = ".,;:!?'\"()-/&#"
 
 
 def build_vocabulary(texts: Iterable[str]) -> list[str]:
-    """Every word of `texts`, between the special tokens and the characters to spell others by."""
+    """Special tokens, every word of `texts`, and characters for spelling unknown words."""
     words = {word for text in texts for word in split_words(text)}
     characters = [*_CHARACTERS, *_PUNCTUATION]
     continuations = [CONTINUATION + character for character in _CHARACTERS]
@@ -63,7 +63,7 @@ class Tokenizer:
     def pack(
         self, pieces: list[list[str]], context_length: int = CONTEXT_LENGTH
     ) -> torch.LongTensor:
-        """Ids of texts that are already in pieces."""
+        """Ids of texts that are already split into tokens."""
         tokens = torch.zeros(len(pieces), context_length, dtype=torch.long)
         for row, text in zip(tokens, pieces, strict=True):
             kept = [START, *text[: context_length - 2], END]
@@ -81,7 +81,7 @@ class Tokenizer:
         return pieces
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text that token ids stand for, without special tokens: to read what went in."""
+        """The text that token ids stand for, without special tokens."""
         words = [self.vocabulary[int(token)] for token in tokens]
         words = [word for word in words if word not in (PADDING, START, END)]
         return " ".join(words).replace(" " + CONTINUATION, "")

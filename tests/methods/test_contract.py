@@ -104,7 +104,7 @@ def test_text_is_needed_where_declared(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("name", INFOS)
 @pytest.mark.parametrize("stop", [1, 2])
-def test_a_stopped_run_goes_on_identically(world: World, name: str, stop: int) -> None:
+def test_a_stopped_run_continues_identically(world: World, name: str, stop: int) -> None:
     free = INFOS[name].exemplar_free
     through = build(world, INFOS[name])
     whole = world.run(through, "whole", exemplar_free=free)

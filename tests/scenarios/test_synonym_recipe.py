@@ -232,7 +232,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch, classes, tmp_path, 
     assert "fsdil-bench[synonyms]" in capsys.readouterr().err
 
 
-def test_an_interrupted_run_says_that_it_goes_on(command, endpoint, monkeypatch, capsys):
+def test_an_interrupted_run_says_that_it_continues(command, endpoint, monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 

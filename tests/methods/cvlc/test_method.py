@@ -67,7 +67,7 @@ def _one_thread():
 
 @pytest.fixture
 def play(backbone, tmp_path):
-    """Run CVLC on the toy stream; gives the method and the outcome."""
+    """Run CVLC on the toy stream; returns the method and the outcome."""
     stream = draw_shots(toy_plugin.build_stream(domains=3), 2, 0)
 
     def run(config=QUICK, name="run", domains=3, synonyms=stream.synonyms):
@@ -102,7 +102,7 @@ def test_same_seed_same_weights(play):
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
-def test_a_stopped_run_goes_on_identically(play):
+def test_a_stopped_run_continues_identically(play):
     whole = play(name="whole")[0].state_dict()
     play(name="stopped", domains=2)
     resumed, outcome = play(name="stopped")

@@ -75,7 +75,7 @@ def test_all_numbers_of_the_context_are_trained(clip_world: ClipWorld) -> None:
     assert outcome.state_bytes == [4 * WIDTH * 4] * 3
 
 
-def test_a_stopped_run_goes_on_identically(clip_world: ClipWorld) -> None:
+def test_a_stopped_run_continues_identically(clip_world: ClipWorld) -> None:
     whole = clip_world.method(CoOp, **FAST)
     clip_world.run(whole, "whole")
     clip_world.run(clip_world.method(CoOp, **FAST), "stopped", domains=1)

@@ -108,7 +108,7 @@ def test_cost_is_that_of_one_domain(clip_world: ClipWorld, name: str) -> None:
     assert outcome.state_bytes == [each, 2 * each, 3 * each]
 
 
-def test_a_stopped_run_goes_on_identically(clip_world: ClipWorld, name: str) -> None:
+def test_a_stopped_run_continues_identically(clip_world: ClipWorld, name: str) -> None:
     whole, resumed = build(clip_world, name), build(clip_world, name)
     rows = clip_world.run(whole, "whole").matrix
     clip_world.run(build(clip_world, name), "stopped", domains=2)

@@ -33,7 +33,7 @@ def test_empty_prefixes_are_clip(tower_world: TowerWorld) -> None:
 
 
 def test_prompts_are_in_front_of_projected_keys_and_values(tower_world: TowerWorld) -> None:
-    """Each image alone, with its own domain's experts behind the general blocks."""
+    """Each image alone, with its own domain's experts after the general blocks."""
     method = tower_world.learn(tower_world.method(DualPrompt, **SMALL))
     batch, domains = random_batch(), torch.arange(9) % 3
     whole = method.features_in(batch, domains)

@@ -11,7 +11,7 @@ from fsdil_bench.adapters import encode_image
 FAST: dict[str, Any] = {"context_length": 4, "batch_size": 16, "base_epochs": 1, "steps": 2}
 
 
-def test_prompts_stand_behind_the_class_token_before_the_first_norm(clip_world: ClipWorld) -> None:
+def test_prompts_come_after_the_class_token_before_the_first_norm(clip_world: ClipWorld) -> None:
     """Against open_clip's own transformer on tokens that are put together by hand."""
     method = clip_world.method(SPrompts, **FAST, prompt_length=3)
     prompts = method.new_image_prompts(0)

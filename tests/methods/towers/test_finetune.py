@@ -59,15 +59,18 @@ def test_no_steps_keep_the_base_row(world: World) -> None:
 
 
 def test_base_only_is_finetune_that_stops(world: World) -> None:
-    stops, goes_on = world.method(FineTune, **FAST, domains="base"), world.method(FineTune, **FAST)
-    for method in (stops, goes_on):
+    stops, continues = (
+        world.method(FineTune, **FAST, domains="base"),
+        world.method(FineTune, **FAST),
+    )
+    for method in (stops, continues):
         method.learn(world.domain(0))
     base = copied(stops)
-    assert same(base, copied(goes_on))
-    for method in (stops, goes_on):
+    assert same(base, copied(continues))
+    for method in (stops, continues):
         method.learn(world.domain(1))
     assert same(base, copied(stops))
-    assert not same(base, copied(goes_on))
+    assert not same(base, copied(continues))
 
 
 @pytest.mark.parametrize(("epochs", "steps"), [(1, 4), (3, 12)])

@@ -27,7 +27,7 @@ def test_earlier_images_are_only_for_those_who_declare_it(world: World) -> None:
         world.run(world.method(Joint, **FAST), exemplar_free=True)
 
 
-def test_it_begins_anew_with_every_domain(world: World) -> None:
+def test_it_starts_again_with_every_domain(world: World) -> None:
     """What the tower was before a domain must not matter."""
     clean, spoilt = world.method(Joint, **FAST), world.method(Joint, **FAST)
     with torch.no_grad():

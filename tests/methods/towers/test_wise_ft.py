@@ -39,7 +39,7 @@ def test_the_whole_share_is_finetune(world: World, mode: str, head: str) -> None
 
 
 def test_an_average_with_clip(world: World) -> None:
-    """Training itself goes on from the fine-tuned weights."""
+    """Training itself continues from the fine-tuned weights."""
     method = world.learn(world.method(WiseFT, **FAST, alpha=0.3))
     other = world.learn(world.method(FineTune, **FAST))
     assert same(copied(method), copied(other))
