@@ -277,10 +277,7 @@ def installed(name: str):
 PREPARED = {
     "README.md": published("leaderboards/records/drawn-1shot/cvlc", method="cvlc"),
     "docs/backbones.md": small_weights,
-    "docs/commands.md": lambda patch: (
-        published("leaderboards/records")(patch),
-        sweep_files(patch),
-    ),
+    "docs/commands.md": sweep_files,
     "docs/leaderboards.md": published("runs/drawn-1shot/ncm"),
     "docs/paper.md": published("runs/drawn-1shot/ncm"),
     "docs/submissions.md": a_submission,
