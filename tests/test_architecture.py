@@ -1,4 +1,4 @@
-"""docs/architecture.md says what is true: paths, types and layers."""
+"""docs/architecture.md says what is true of types and layers, and no page names a lost file."""
 
 from __future__ import annotations
 
@@ -26,9 +26,19 @@ def paths(text: str) -> list[str]:
     return re.findall(rf"`((?:{TOPS})/[\w./-]*)`", text)
 
 
-def test_every_path_is_there():
-    missing = [path for path in paths(PAGE) if not (docs.ROOT / path).exists()]
-    assert not missing, "docs/architecture.md names paths that are gone: say where things are now"
+@pytest.mark.parametrize("page", docs.PAGES)
+def test_every_path_is_there(page):
+    text = (docs.ROOT / page).read_text(encoding="utf-8")
+    missing = [path for path in paths(text) if not (docs.ROOT / path).exists()]
+    assert not missing or page == "CHANGELOG.md", "say where these things are now"
+
+
+@pytest.mark.parametrize("page", ["docs/baselines.md", "docs/cvlc.md"])
+def test_files_of_methods_are_there(page):
+    named = re.findall(r"`(\w+\.py)`", (docs.ROOT / page).read_text(encoding="utf-8"))
+    there = {path.name for path in (docs.ROOT / "methods").rglob("*.py")}
+    assert named
+    assert not set(named) - there
 
 
 def test_every_answer_names_a_path():
