@@ -1,4 +1,4 @@
-"""What MkDocs does besides: pages from elsewhere in the repository, and tables from the code."""
+"""What MkDocs does besides: pages from elsewhere in the repository, and links to them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill in tables, and lead links to files of the repository to where they are on the site."""
-    if "<!-- checks -->" in markdown:
-        markdown = markdown.replace("<!-- checks -->", checks_table())
+    """Point links to files of the repository to where they are on the site."""
     here = posixpath.dirname(page.file.src_uri)
     origin = here if page.file.src_uri.startswith(BOARDS) else f"{DOCS}{here}"
 
@@ -46,12 +44,3 @@ def site_uri(path: str) -> str | None:
     if path.startswith(BOARDS):
         return path
     return path.removeprefix(DOCS) if path.startswith(DOCS) else None
-
-
-def checks_table() -> str:
-    """The checks of `fsdil-bench check`, as it lists them."""
-    from fsdil_bench.checks import CHECKS
-
-    asked = {name: (check.__doc__ or "").partition("\n")[0] for name, check in CHECKS.items()}
-    rows = [f"| `{name}` | {what} |" for name, what in asked.items()]
-    return "\n".join(["| check | what it asks |", "|---|---|", *rows])

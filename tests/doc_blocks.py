@@ -25,6 +25,7 @@ from fsdil_bench.runs.job import load_method_class
 from fsdil_bench.runs.runner import run
 
 ROOT = Path(__file__).parent.parent
+PROGRAM = "fsdil-bench "
 TOY = ROOT / "tests" / "toy_plugin.py"
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()

@@ -158,7 +158,7 @@ def reader(drawn_cache, home, tmp_path, monkeypatch):
         PREPARED.get(page, lambda patch: None)(monkeypatch)
         found = docs.blocks(page)
         for block in found:
-            if block.title and block.title != "output":
+            if block.title and block.language != "text":
                 Path(block.title).write_text(block.text, encoding="utf-8")
         names, printed = {"__name__": "page"}, ""
         for block in found:
@@ -166,11 +166,21 @@ def reader(drawn_cache, home, tmp_path, monkeypatch):
                 printed = docs.run_python(block, names)
             elif block.title == "output":
                 assert printed == block.text, f"{block}: it prints\n{printed}"
+            elif block.title.startswith(docs.PROGRAM):
+                check_shown(block)
             elif block.language == "console":
                 for command in docs.commands(block):
                     run_command(command, page)
 
     return read
+
+
+def check_shown(block: docs.Block) -> None:
+    """Every line of the block is a line that the command in its title prints."""
+    code, output = docs.call(docs.expanded(block.title))
+    assert code == 0, output
+    printed = [line.rstrip() for line in output.splitlines()]
+    assert not [line for line in block.text.splitlines() if line.rstrip() not in printed], block
 
 
 def run_command(command: str, page: str) -> None:
@@ -236,11 +246,11 @@ def small_weights(patch: pytest.MonkeyPatch) -> None:
     Path("folder/open_clip_config.json").write_text(json.dumps({"model_cfg": CONFIG}))
 
 
-def published(*places: str):
+def published(*places: str, method: str = "ncm"):
     """One of the published records, in these places."""
 
     def copy(patch: pytest.MonkeyPatch) -> None:
-        [record] = (ROOT / "leaderboards/records/drawn-1shot/ncm").glob("seed0-*")
+        [record] = (ROOT / "leaderboards/records/drawn-1shot" / method).glob("seed0-*")
         for place in places:
             shutil.copytree(record, Path(place) / record.name)
 
@@ -265,8 +275,9 @@ def installed(name: str):
 
 #: What must be there before a page is read.
 PREPARED = {
-    "README.md": lambda patch: (published("leaderboards/records")(patch), sweep_files(patch)),
+    "README.md": published("leaderboards/records/drawn-1shot/cvlc", method="cvlc"),
     "docs/backbones.md": small_weights,
+    "docs/commands.md": sweep_files,
     "docs/leaderboards.md": published("runs/drawn-1shot/ncm"),
     "docs/paper.md": published("runs/drawn-1shot/ncm"),
     "docs/submissions.md": a_submission,
@@ -303,13 +314,16 @@ def test_from_nothing_to_a_new_method_on_a_board(reader, tmp_path):
 @pytest.mark.parametrize("page", docs.PAGES)
 def test_every_block_says_what_it_is(page):
     for block in docs.blocks(page):
-        assert block.language in {"python", "console", "json", "toml", "text"}, block
+        assert block.language in {"python", "py", "console", "json", "toml", "text"}, block
+        if block.language == "py":  # a signature: shown, not run
+            compile(block.text, str(block), "exec")
         if block.language == "json":
             json.loads(block.text)
         if block.language == "toml":
             tomllib.loads(block.text)
         if block.language == "text":
-            assert block.title == "output", f"{block}: what prints it?"
+            known = block.title in {"output", "diagram"} or block.title.startswith(docs.PROGRAM)
+            assert known, f"{block}: what prints it?"
 
 
 def test_no_exception_without_a_command():
@@ -330,3 +344,31 @@ def test_links_outside_the_site_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if not target.startswith("http"):
             assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+def test_the_board_in_the_readme_is_the_published_one():
+    [published_board] = (ROOT / "leaderboards").glob("drawn_*.md")
+    real, shown = ({}, {})
+    for cells, path in ((real, published_board), (shown, ROOT / "README.md")):
+        for table in re.findall(r"(?:^\|.*\n)+", path.read_text(encoding="utf-8"), re.MULTILINE):
+            head, _, *rows = [
+                [cell.strip() for cell in line.strip("|").split("|")]
+                for line in table.replace("\\*", "*").splitlines()
+            ]
+            cells.update(
+                {(row[0], name): cell for row in rows for name, cell in zip(head, row, strict=True)}
+            )
+    assert len(shown) >= 16
+    assert shown.items() <= real.items()
+
+
+def test_every_command_is_on_the_page_of_commands():
+    from fsdil_bench import cli
+
+    text = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    told = {name for row in re.findall(r"^\| (`.*?) \|", text, re.M) for name in row.split(", ")}
+    assert {f"`{name}`" for name in cli.cli.commands} == told

@@ -89,7 +89,7 @@ def test_the_tests_that_the_makefile_names_are_there(target):
     )
     named = [word for word in done.stdout.split() if word.startswith("tests/")]
     assert len(named) > 3
-    assert not [name for name in named if not (ROOT / name).is_file()]
+    assert not [name for name in named if not (ROOT / name).exists()]
 
 
 def test_the_citation_is_complete():
@@ -114,3 +114,44 @@ def test_the_changelog_is_ready_for_a_tag():
     assert f"[{PROJECT['version']}]" in " ".join(headings)
     kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+#: Words that made sentences hard to read, and what to write instead.
+OLD_WORDS = {
+    r"\bmend": "fix",
+    r"\banew\b": "again",
+    r"\bgo(?:es)? on (?:with|after|behind|where|by)\b|\bgoes on\b": "resume, continue",
+    r"\bare others\b": "are different",
+    r"\bis dear\b": "is expensive",
+    r"\bin a circle\b": "deadlock",
+    r"\bknobs?\b": "option",
+}
+#: Where they are looked for, as pathspecs of git.
+PLACES = ("README.md", "CONTRIBUTING.md", "docs/*.md", ":!docs/api.md", ":!docs/hooks.md")
+#: Never: what was, and what programs wrote.
+NOT_IN = (":!CHANGELOG.md", ":!leaderboards", ":!*.safetensors", ":!*.json", ":!*.csv")
+#: Files that need one of these words, and why.
+NEED = {
+    "fsdil_bench/__init__.py": "exports the old name `knob`",
+    "fsdil_bench/plugins/options.py": "defines the old name `knob`",
+    "tests/test_api.py": "imports the old name `knob`",
+    "tests/test_project.py": "this list",
+    "tests/test_reference.py": "names the old name `knob`",
+}
+
+
+def test_the_old_words_stay_out():
+    command = ["git", "ls-files", "--", *PLACES, *NOT_IN]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git repository")
+    found = []
+    for name in sorted(set(listed.stdout.split("\n")) - {"", *NEED}):
+        path = ROOT / name
+        if not path.is_file():
+            continue
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+            for old, new in OLD_WORDS.items():
+                if re.search(old, line, re.IGNORECASE):
+                    found.append(f"{name}:{number}: write {new}: {line.strip()}")
+    assert not found, "\n".join(found)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import doc_blocks as docs
 import pytest
-from hook_examples import HOOKS, example_of
 
 ROOT = docs.ROOT
 
@@ -66,23 +65,11 @@ def test_all_checks_are_listed(site):
         assert f"{name} {check.__doc__.splitlines()[0]}" in page
 
 
-@pytest.mark.parametrize(
-    ("page", "names"),
-    [
-        ("hooks.html", ["MethodInfo", "exemplar_free", "ScenarioInfo", "BackboneInfo", "pattern"]),
-        ("api.html", ["Method", "RouterMethod", "Context", "TrainDomain", "Batch", "state_dict",
-                      "predict_in_domain", "generator", "batches", "drop_last", "features"]),
-    ],
-)  # fmt: skip
-def test_the_reference_is_made_from_the_code(site, page, names):
-    text = text_of(site / page)
-    assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
-
-
-@pytest.mark.parametrize("name", HOOKS)
-def test_the_reference_shows_every_hook_with_its_example(site, name):
-    shown = re.sub(r"\s+", "", text_of(site / "hooks.html"))
-    assert re.sub(r"\s+", "", example_of(name)) in shown
+def test_the_reference_is_on_the_site(site):
+    """tests/test_reference.py says what is in it."""
+    for name in ("RouterMethod", "predict_in_domain", "drop_last"):
+        assert name in text_of(site / "api.html")
+    assert "exemplar_free" in text_of(site / "hooks.html")
 
 
 def text_of(page: Path) -> str:
