@@ -32,6 +32,7 @@ from .plugins.options import knob, option
 from .seeds import numpy_generator
 
 if TYPE_CHECKING:
+    from .analysis.frames import load_accuracies, load_runs
     from .avalanche.methods import AvalancheConfig, avalanche_method
     from .data.copies import describe_copies, drop_copies, find_copies
     from .data.image_files import (
@@ -81,6 +82,8 @@ _LAZY = {
     "find_records": "records.record",
     "image_names": "data.image_files",
     "is_image_name": "data.image_files",
+    "load_accuracies": "analysis.frames",
+    "load_runs": "analysis.frames",
     "load_stream": "data.streams",
     "missing_files": "data.image_files",
     "open_clip_backbone": "models.clip.backbone",
@@ -137,6 +140,8 @@ __all__ = [
     "image_names",
     "is_image_name",
     "knob",
+    "load_accuracies",
+    "load_runs",
     "load_stream",
     "missing_files",
     "numpy_generator",

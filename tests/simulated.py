@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fsdil_bench.analysis.statistics import compare, interval
+from fsdil_bench.analysis.statistics import interval, paired_difference
 from fsdil_bench.records.metrics import scores
 from fsdil_bench.records.record import PREDICTIONS_FILE, Record
 
@@ -96,8 +96,11 @@ def record(right: np.ndarray, seed: int, method: str, folder: Path) -> Simulated
             "seed": seed,
             "backbone": "none",
             "base_limit": None,
+            "order": [domain["name"] for domain in domains],
+            "precision": "fp32",
+            "scenario_options": {},
         },
-        scenario={"domains": domains, "classes": ["right", "wrong"]},
+        scenario={"domains": domains, "classes": ["right", "wrong"], "transform": {}},
         matrix=matrix,
         metrics=scores(matrix, COUNTS),
         cost={},
@@ -123,16 +126,16 @@ SEED_EFFECTS = {"none": 0.0, "half": 0.0015, "double": 0.025, "fivefold": 0.14}
 
 def calibration(world: World, seeds: int, times: int, folder: Path) -> tuple[float, float]:
     """How often, in percent, the 95 % interval holds the true AA*, and how often two methods that
-    are equal are told apart."""
+    are equal are found different."""
     generator = np.random.default_rng([seeds, times])
     true = expected("AA*")
-    held = told_apart = 0
+    held = false_alarms = 0
     for _ in range(times):
         a, b = world.draw(generator, seeds, folder, (0.0, 0.0))
         found = interval(a)
         held += found.low <= true <= found.high
-        told_apart += compare(a, b).p < 0.05
-    return 100 * held / times, 100 * told_apart / times
+        false_alarms += paired_difference(a, b).p < 0.05
+    return 100 * held / times, 100 * false_alarms / times
 
 
 def main(times: int) -> None:
@@ -144,7 +147,7 @@ def main(times: int) -> None:
                 calibration(World(seed=effect), seeds, times, Path(name))
                 for effect in SEED_EFFECTS.values()
             ]
-            cells = [f"{held:.1f}, {told_apart:.1f}" for held, told_apart in found]
+            cells = [f"{held:.1f}, {false_alarms:.1f}" for held, false_alarms in found]
             print(f"| {seeds} |", " | ".join(cells), "|", flush=True)
 
 

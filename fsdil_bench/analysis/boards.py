@@ -1,84 +1,76 @@
-"""Which records may be compared.
+"""Boards with their rows, and sheets of boards, made from records.
 
-A board holds results on one scenario, domain order, backbone and precision: what does not compare
-never shares a table. A sheet holds the boards that differ in the number of shots alone, side by
-side, as papers print them.
+What belongs on a board and into a row is defined in `grouping`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.records.record import Record
 
+from .grouping import (
+    BoardKey,
+    RowKey,
+    SheetKey,
+    distinct_runs,
+    group_into_boards,
+    group_into_rows,
+    row_key,
+    row_labels,
+)
+from .rows import Row
+from .scores import scores_of_rows
 from .unfinished import Unfinished
-
-BoardKey = tuple[str, str, str]
-
-_LONGEST_NAME = 100  # of a file, without what makes it unique
 
 
 @dataclass(frozen=True)
 class Board:
-    """Results that may be compared, and the runs among them that have none."""
+    """Rows that may be compared, the best AA* first."""
 
     key: BoardKey
-    records: tuple[Record, ...]
-    unfinished: tuple[Unfinished, ...] = ()
-
-    @property
-    def scenario(self) -> str:
-        """The scenario's id."""
-        return self.key[0]
-
-    @property
-    def backbone(self) -> str:
-        """The name of the backbone."""
-        return self.key[1]
+    rows: tuple[Row, ...]
 
     @property
     def shots(self) -> int:
         """Images per class in every domain but the first."""
-        return ScenarioId.parse(self.scenario).shots
+        return ScenarioId.parse(self.key.scenario).shots
 
     @property
     def name(self) -> str:
-        """A file name, unique for what sets the board apart."""
-        return _file_name(self.scenario, self.backbone, self.key[2])
+        """The name of its files."""
+        return self.key.file_name
+
+    @property
+    def records(self) -> list[Record]:
+        """The finished runs of all rows."""
+        return [record for row in self.rows for record in row.records]
+
+    @property
+    def unfinished(self) -> list[Unfinished]:
+        """The unfinished runs of all rows."""
+        return [run for row in self.rows for run in row.unfinished]
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds that any method of the board was run with, finished or not."""
-        specs = [record.spec for record in self.records] + [run.spec for run in self.unfinished]
-        return sorted({spec["seed"] for spec in specs})
+        """The seeds of all runs, finished or not."""
+        return _seeds(self.records, self.unfinished)
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Boards that differ in the number of shots alone, fewest shots first."""
+    """Boards that differ in the number of shots alone, the fewest shots first."""
 
-    dataset: str
-    variant: str
-    backbone: str
-    apart: str
+    key: SheetKey
     boards: tuple[Board, ...] = field(repr=False)
 
     @property
     def name(self) -> str:
-        """A file name, unique for what sets the sheet apart."""
-        return _file_name(self.title, self.backbone, self.apart)
-
-    @property
-    def title(self) -> str:
-        """The data set with its variant."""
-        return self.dataset + (f"@{self.variant}" if self.variant else "")
+        """The name of its files."""
+        return self.key.file_name
 
     @property
     def first(self) -> Record:
@@ -86,70 +78,82 @@ class Sheet:
         return self.boards[0].records[0]
 
     @property
-    def domains(self) -> list[str]:
-        """The names of the domains, in the order of the stream."""
-        return [domain["name"] for domain in self.first.scenario["domains"]]
+    def shots(self) -> list[int]:
+        """The number of shots of each board."""
+        return [board.shots for board in self.boards]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all boards."""
+        return [row for board in self.boards for row in board.rows]
+
+    def rows_by_label(self) -> dict[str, dict[int, Row]]:
+        """Each method's rows by shots. The method with the most boards comes first, then by AA*."""
+        found: dict[str, dict[int, Row]] = {}
+        for board in self.boards:
+            for row in board.rows:
+                found.setdefault(row.label, {})[board.shots] = row
+        return dict(sorted(found.items(), key=lambda item: (self._rank(item[1]), item[0])))
+
+    def _rank(self, own: Mapping[int, Row]) -> tuple[int, float]:
+        """Sums of AA* are compared only between methods with as many boards."""
+        means = [mean for row in own.values() if (mean := row.scores["AA*"].mean) is not None]
+        return len(self.boards) - len(means), -round(sum(means), 6)
 
 
 def make_sheets(records: Sequence[Record], unfinished: Sequence[Unfinished] = ()) -> list[Sheet]:
-    """All boards, in sheets; a run that is there twice counts once."""
-    kept = _one_per_run(records)
-    done = {record.run_id for record in kept}
-    waiting = [run for run in unfinished if run.run_id not in done]
-    sheets: dict[tuple[str, str, str, str], list[Board]] = defaultdict(list)
-    for key, members in sorted(group_into_boards(kept).items()):
-        begun = tuple(run for run in waiting if _belongs(run, members[0]))
-        scenario = ScenarioId.parse(key[0])
-        place = (scenario.dataset, scenario.variant, key[1], key[2])
-        sheets[place].append(Board(key, tuple(members), begun))
-    return [
-        Sheet(*place, tuple(sorted(boards, key=lambda board: board.shots)))
-        for place, boards in sorted(sheets.items())
-    ]
+    """All boards, in sheets. A run that is there twice counts once."""
+    distinct = distinct_runs(records)
+    finished = {record.run_id for record in distinct}
+    unfinished = [run for run in unfinished if run.run_id not in finished]
+    sheets: dict[SheetKey, dict[BoardKey, _Runs]] = defaultdict(dict)
+    for key, members in group_into_boards(distinct).items():
+        own = [run for run in unfinished if _belongs(run, members[0])]
+        sheets[key.sheet][key] = _runs_by_row(members, own)
+    return [_make_sheet(key, boards) for key, boards in sorted(sheets.items())]
 
 
-def group_into_boards(records: Iterable[Record]) -> dict[BoardKey, list[Record]]:
-    """Records that may be compared, under (scenario, backbone, what else sets them apart)."""
-    boards: dict[BoardKey, list[Record]] = defaultdict(list)
-    for record in records:
-        spec = record.spec
-        apart = {
-            "order": spec["order"],
-            "precision": spec["precision"],
-            "base_limit": spec["base_limit"],
-            "options": spec["scenario_options"],
-            "weights": record.method["weights"],
-            "classes": record.scenario["classes"],
-            "tests": [domain["test_sha256"] for domain in record.scenario["domains"]],
-            "transform": record.scenario["transform"],
-        }
-        key = (spec["scenario"], spec["backbone"], json.dumps(apart, sort_keys=True))
-        boards[key].append(record)
-    return boards
-
-
-def safe_name(text: str) -> str:
-    """`text` as part of a file name: records come from strangers, and so do the names in them."""
-    return re.sub(r"[^A-Za-z0-9._+-]", "-", text.replace("@", "-at-"))[:_LONGEST_NAME].lstrip(".")
-
-
-def _file_name(title: str, backbone: str, apart: str) -> str:
-    # What is lost in making the name safe is told apart by the hash.
-    safe = all(re.fullmatch(r"[a-z0-9_-]+", text) for text in (title, backbone))
-    told = apart if safe else json.dumps([title, backbone, apart])
-    short = hashlib.blake2b(told.encode(), digest_size=3).hexdigest()
-    return f"{safe_name(f'{title}_{backbone}')}_{short}"
-
-
-def _one_per_run(records: Sequence[Record]) -> list[Record]:
-    """Copies of the same run (in two folders, say) count once, and of an ordinary and a sealed run
-    the sealed one; a fixed order fixes every sum."""
-    distinct = {record.run_id: record for record in sorted(records, key=lambda r: r.sealed)}
-    return [distinct[run_id] for run_id in sorted(distinct)]
+#: The finished and unfinished runs of each row of a board.
+_Runs = dict[RowKey, tuple[list[Record], list[Unfinished]]]
 
 
 def _belongs(run: Unfinished, record: Record) -> bool:
-    """Whether an unfinished run would have come onto the board of a record, as far as is known."""
+    """Whether an unfinished run would be on the board of a record, as far as its spec tells."""
     known = ("scenario", "backbone", "order", "precision", "base_limit", "scenario_options")
-    spec: dict[str, Any] = record.spec
-    return all(run.spec.get(name) == spec[name] for name in known)
+    return all(run.spec.get(name) == record.spec[name] for name in known)
+
+
+def _runs_by_row(records: Sequence[Record], unfinished: Sequence[Unfinished]) -> _Runs:
+    rows: _Runs = {key: (own, []) for key, own in group_into_rows(records).items()}
+    for run in unfinished:
+        # The code of an unfinished run is not known: the first row with its options takes it.
+        key = row_key(run.spec, None)
+        alike = [k for k, (own, _) in rows.items() if own and row_key(own[0].spec, None) == key]
+        rows.setdefault(min(alike, default=key), ([], []))[1].append(run)
+    return dict(sorted(rows.items()))
+
+
+def _make_sheet(key: SheetKey, boards: Mapping[BoardKey, _Runs]) -> Sheet:
+    labels = row_labels({row for runs in boards.values() for row in runs})
+    made = [Board(board, _make_rows(runs, labels)) for board, runs in boards.items()]
+    return Sheet(key, tuple(sorted(made, key=lambda board: board.shots)))
+
+
+def _make_rows(runs: _Runs, labels: Mapping[RowKey, str]) -> tuple[Row, ...]:
+    scores = scores_of_rows({key: records for key, (records, _) in runs.items()})
+    seeds = _seeds(
+        [record for records, _ in runs.values() for record in records],
+        [run for _, unfinished in runs.values() for run in unfinished],
+    )
+    rows = []
+    for key, (records, unfinished) in runs.items():
+        finished = {record.seed for record in records}
+        missing = tuple(seed for seed in seeds if seed not in finished)
+        rows.append(Row(key, labels[key], tuple(records), tuple(unfinished), missing, scores[key]))
+    # Rounded, so that noise in the last bit never decides about the order.
+    rows.sort(key=lambda row: (-round(row.scores["AA*"].mean or -1.0, 8), row.label))
+    return tuple(rows)
+
+
+def _seeds(records: Sequence[Record], unfinished: Sequence[Unfinished]) -> list[int]:
+    return sorted({r.seed for r in records} | {run.spec["seed"] for run in unfinished})

@@ -1,33 +1,28 @@
-"""What two methods do differently, in full: scores, domains, images, routing and cost.
+"""Two methods compared in full: scores, domains, images, routing and cost.
 
-`full_comparison` gathers it from records; the numbers behind "which is better" and how sure that is
-are those of `fsdil_bench.analysis.statistics`. Differences are A minus B.
+`compare` gathers what `fsdil-bench compare` shows. Which method is better, and how sure that is,
+comes from `fsdil_bench.analysis.statistics`. Differences are A minus B.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
-from fsdil_bench.errors import RequestError
 from fsdil_bench.records.metrics import METRICS
 from fsdil_bench.records.record import Record
 
+from .grouping import differences
 from .statistics import (
-    Comparison,
     Interval,
-    check_comparable,
-    compare,
+    PairedDifference,
     correct,
     difference_of,
     holm,
+    paired_difference,
     shared_seeds,
     weights_of,
 )
@@ -37,7 +32,7 @@ _MOST_CLASSES = 5
 
 @dataclass(frozen=True)
 class Difference:
-    """One quantity of both, in percent (mean over the shared seeds), and what is known of it."""
+    """One quantity of both methods, in percent (mean over the shared seeds), and the difference."""
 
     name: str
     a: float
@@ -45,12 +40,12 @@ class Difference:
     difference: float
     interval: Interval
     p: float
-    told_apart: bool
+    significant: bool
 
 
 @dataclass(frozen=True)
-class Decided:
-    """Images on which the two differ after the last domain, per seed on average."""
+class Disagreement:
+    """How many images exactly one of the two gets right after the last domain, mean over seeds."""
 
     name: str
     images: int
@@ -59,93 +54,60 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class FullComparison:
+class Comparison:
     """Everything `fsdil-bench compare` shows.
 
-    `domains` are accuracies after the last domain, told apart with Holm's correction for their
-    number. `deciding` counts images overall, per domain, and for the classes that matter most.
-    `routing` is None unless both methods route. `notes` name what else sets the runs apart.
+    `domains` are accuracies after the last domain; whether they differ is tested with Holm's
+    correction for their number. `disagreements` counts images overall, per domain, and for the
+    classes that matter most. `routing` is None unless both methods route. `notes` say in what else
+    the runs differ.
     """
 
-    overall: Comparison
+    overall: PairedDifference
     scores: list[Difference]
     domains: list[Difference]
-    deciding: dict[str, list[Decided]]
+    disagreements: dict[str, list[Disagreement]]
     routing: dict[str, float] | None
     cost: dict[str, tuple[float, float]]
     notes: list[str]
 
 
-def full_comparison(
+def compare(
     a: Sequence[Record], b: Sequence[Record], metric: str = "AA*", level: float = 0.95
-) -> FullComparison:
-    """Compare the runs of two methods on one board."""
-    overall = compare(a, b, metric, level)
+) -> Comparison:
+    """Compare the runs of two methods on the same test images."""
+    overall = paired_difference(a, b, metric, level)
     ours, theirs = shared_seeds(a, b)
-    return FullComparison(
+    return Comparison(
         overall,
         _scores(ours, theirs, level),
         _domains(ours, theirs, level),
-        _deciding(ours, theirs),
+        _disagreements(ours, theirs),
         _routing(ours, theirs),
         _cost(ours, theirs),
         _notes(a, b),
     )
 
 
-def boards_of(records: Sequence[Record]) -> dict[str, dict[str, list[Record]]]:
-    """Records by scenario and backbone, then by method (by its settings too, where a board has it
-    with several); refused where a board would hold what does not compare."""
-    boards: dict[str, dict[str, Record]] = defaultdict(dict)
-    for record in records:  # a run that is there twice counts once
-        boards[f"{record.spec['scenario']}, {record.spec['backbone']}"][record.run_id] = record
-    for name, found in boards.items():
-        first, *others = found.values()
-        for other in others:
-            check_comparable(first, other)
-            for key in ("precision", "base_limit", "scenario_options"):
-                if first.spec[key] != other.spec[key]:
-                    raise RequestError(
-                        f"runs of {name} differ in {key.replace('_', ' ')}: "
-                        f"{first.spec[key]} and {other.spec[key]}",
-                        "Give folders with runs that were made alike.",
-                    )
-    return {name: _rows(list(found.values())) for name, found in sorted(boards.items())}
-
-
-def _rows(records: list[Record]) -> dict[str, list[Record]]:
-    settings: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        told_apart = json.dumps([record.spec["config"], record.method["code"]], sort_keys=True)
-        settings[record.spec["method"]][told_apart].append(record)
-    rows = {}
-    for method, found in settings.items():
-        for told_apart, members in found.items():
-            mark = hashlib.blake2b(told_apart.encode(), digest_size=2).hexdigest()
-            rows[method if len(found) == 1 else f"{method} [{mark}]"] = members
-    return rows
-
-
 def _scores(a: list[Record], b: list[Record], level: float) -> list[Difference]:
-    counts = [domain["test"] for domain in a[0].scenario["domains"]]
-    known = {name: weights_of(name, counts) for name in METRICS}
+    known = {name: weights_of(name, a[0].test_counts) for name in METRICS}
     found = [
         _difference(name, weights, a, b, level)
         for name, weights in known.items()
         if weights is not None
     ]
-    return [_judged(each, each.p < 1 - level) for each in found]
+    return [replace(each, significant=each.p < 1 - level) for each in found]
 
 
 def _domains(a: list[Record], b: list[Record], level: float) -> list[Difference]:
-    names = [domain["name"] for domain in a[0].scenario["domains"]]
+    names = a[0].domain_names
     found = []
     for i, name in enumerate(names):
         weights = np.zeros((len(names), len(names)))
         weights[-1, i] = 1
         found.append(_difference(name, weights, a, b, level))
-    apart = holm([each.p for each in found], 1 - level)
-    return [_judged(each, told) for each, told in zip(found, apart, strict=True)]
+    rejected = holm([each.p for each in found], 1 - level)
+    return [replace(each, significant=one) for each, one in zip(found, rejected, strict=True)]
 
 
 def _difference(
@@ -162,24 +124,19 @@ def _weighted(record: Record, weights: np.ndarray) -> float:
     )
 
 
-def _judged(found: Difference, told_apart: bool) -> Difference:
-    return Difference(**(vars(found) | {"told_apart": told_apart}))
-
-
-def _deciding(a: list[Record], b: list[Record]) -> dict[str, list[Decided]]:
+def _disagreements(a: list[Record], b: list[Record]) -> dict[str, list[Disagreement]]:
     right = np.stack([correct(record)[-1] for record in a])
     other = np.stack([correct(record)[-1] for record in b])
     only_a, only_b = (right & ~other).mean(0), (other & ~right).mean(0)
     arrays = a[0].predictions()
     classes = a[0].scenario["classes"]
-    domains = [domain["name"] for domain in a[0].scenario["domains"]]
 
-    def count(groups: np.ndarray, names: Sequence[str]) -> list[Decided]:
+    def count(groups: np.ndarray, names: Sequence[str]) -> list[Disagreement]:
         images, won, lost = (
             np.bincount(groups, weights, len(names)) for weights in (None, only_a, only_b)
         )
         return [
-            Decided(name, int(images[i]), float(won[i]), float(lost[i]))
+            Disagreement(name, int(images[i]), float(won[i]), float(lost[i]))
             for i, name in enumerate(names)
         ]
 
@@ -187,13 +144,13 @@ def _deciding(a: list[Record], b: list[Record]) -> dict[str, list[Decided]]:
     by_class.sort(key=lambda each: (-abs(each.only_a - each.only_b), each.name))
     return {
         "overall": count(np.zeros(len(only_a), dtype=int), ["all"]),
-        "domains": count(arrays["domains"], domains),
+        "domains": count(arrays["domains"], a[0].domain_names),
         "classes": by_class[:_MOST_CLASSES],
     }
 
 
 def _routing(a: list[Record], b: list[Record]) -> dict[str, float] | None:
-    """After the last domain, in percent: who routes to the right domain, and how often alike."""
+    """After the last domain, in percent: images sent to the right domain, and to the same one."""
     if not all(record.routing for record in (*a, *b)):
         return None
     last = f"routed_{len(a[0].matrix) - 1}"
@@ -206,7 +163,7 @@ def _routing(a: list[Record], b: list[Record]) -> dict[str, float] | None:
 
 
 def _cost(a: list[Record], b: list[Record]) -> dict[str, tuple[float, float]]:
-    def both(read: Any) -> tuple[float, float]:
+    def both(read: Callable[[Record], float]) -> tuple[float, float]:
         return fmean(map(read, a)), fmean(map(read, b))
 
     return {
@@ -219,22 +176,18 @@ def _cost(a: list[Record], b: list[Record]) -> dict[str, tuple[float, float]]:
 
 
 def _notes(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
-    notes = []
-    for key in ("scenario", "precision", "base_limit", "scenario_options"):
-        one, other = a[0].spec[key], b[0].spec[key]
-        if one != other:
-            notes.append(f"They also differ in {key.replace('_', ' ')}: {one} and {other}.")
-    if a[0].scenario["transform"] != b[0].scenario["transform"]:
-        notes.append("They also differ in how images were transformed.")
-    ours, theirs = ({record.spec["seed"] for record in records} for records in (a, b))
+    notes = [f"They also differ in {text}." for text in differences(a[0], b[0]).values()]
+    ours, theirs = ({record.seed for record in records} for records in (a, b))
     for records, unused in ((a, ours - theirs), (b, theirs - ours)):
         if unused and ours & theirs:
             listed = ", ".join(map(str, sorted(unused)))
-            notes.append(f"Not used, for the other lacks them: {_method(records)} seed {listed}.")
+            notes.append(
+                f"Not used, because the other has no such run: {_method(records)} seed {listed}."
+            )
     if not ours & theirs:
         notes.append("They share no seed: the draws of training images differ between the two.")
-    if not all(record.method["exemplar_free"] for record in (*a, *b)):
-        keeps = a if not all(r.method["exemplar_free"] for r in a) else b
+    if not all(record.exemplar_free for record in (*a, *b)):
+        keeps = a if not all(r.exemplar_free for r in a) else b
         notes.append(f"{_method(keeps)} keeps old images: a ceiling, not a competitor.")
     return notes
 

@@ -1,7 +1,7 @@
-"""Runs that were begun and have no record: stopped half-way, or failed.
+"""Runs that were started and have no record: they were stopped, or they failed.
 
-A run folder without `record.json` is incomplete. It failed if its log ends in a traceback that was
-not somebody's Ctrl-C.
+A run folder without `record.json` is incomplete. It failed if its log ends with a traceback that
+does not come from Ctrl-C.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Unfinished:
 
 
 def find_unfinished(*roots: str | Path) -> list[Unfinished]:
-    """All runs below the given folders that were begun and have no record, in a fixed order."""
+    """All runs below the given folders that were started and have no record, in a fixed order."""
     folders = {path.parent for root in map(Path, roots) for path in root.rglob("spec.json")}
     found = [_read(folder) for folder in folders if not (folder / RECORD_FILE).is_file()]
     return _one_per_run(run for run in found if run is not None)
 
 
 def _one_per_run(runs: Iterable[Unfinished]) -> list[Unfinished]:
-    """Of an ordinary and a sealed try at the same run, or copies, the one that says more."""
+    """Of several copies of a run, and of ordinary and sealed attempts, the one with an error."""
     distinct = {run.run_id: run for run in sorted(runs, key=lambda run: run.failure)}
     return [distinct[run_id] for run_id in sorted(distinct)]
 
@@ -55,13 +55,13 @@ def _read(folder: Path) -> Unfinished | None:
     except (ValueError, OSError):
         return None
     if not isinstance(spec, dict) or any(name not in spec for name in _KNOWN):
-        return None  # some other program's spec.json
+        return None  # the spec.json of another program
     run_id = folder.name.removesuffix("-sealed").rpartition("-")[2]
     return Unfinished(run_id, spec, _failure(folder / "log.txt"))
 
 
 def _failure(log: Path) -> str:
-    """The error a log ends with; nothing if a domain was finished after it, or it was a Ctrl-C."""
+    """The error that a log ends with; none if a domain was finished after it, or after Ctrl-C."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -69,7 +69,7 @@ def _failure(log: Path) -> str:
     tail = text[text.rfind(_TRACEBACK) :] if _TRACEBACK in text else ""
     if not tail or _FINISHED_DOMAIN.search(tail):
         return ""
-    # Behind the indented frames comes the error, whose message may have several lines.
+    # After the indented frames comes the error. Its message may have several lines.
     lines = tail.rstrip().splitlines()
     frames = max(i for i, line in enumerate(lines) if line.startswith((" ", _TRACEBACK)))
     error = lines[frames + 1] if frames + 1 < len(lines) else "unknown error"

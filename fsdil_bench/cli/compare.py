@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 metric_option = click.option(
     "--metric", type=click.Choice(METRICS), default="AA*", show_default=True,
-    help="The score to go by.",
+    help="The score to compare by.",
 )  # fmt: skip
 plot_option = click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE",
@@ -37,7 +37,7 @@ plot_option = click.option(
 @click.argument("a")
 @click.argument("b")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--scenario", help="Look at runs of this scenario only, e.g. drawn-1shot.")
+@click.option("--scenario", help="Only runs of this scenario, for instance drawn-1shot.")
 @metric_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @plot_option
@@ -56,22 +56,22 @@ def compare(
     """Compare two methods on the same test images and seeds.
 
     A and B are methods with runs below RUNS (default: runs), or folders of runs of one method each.
-    Prints A minus B with a confidence interval over test images and seeds, where the difference
-    comes from, and what it costs.
+    Prints A minus B with a confidence interval over test images and seeds, on which domains and
+    images the two differ, and what each costs.
     """
-    from fsdil_bench.analysis.comparison import full_comparison
+    from fsdil_bench.analysis import comparison
 
     if not runs and Path("runs").is_dir():
         runs = [Path("runs")]
     known = read_records(runs, strict)
     ours, theirs = (_runs_of(name, known, runs, scenario, strict) for name in (a, b))
-    found = full_comparison(ours, theirs, metric)
+    found = comparison.compare(ours, theirs, metric)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
     else:
-        from .compare_tables import comparison
+        from fsdil_bench.report.terminal_comparison import comparison_tables
 
-        console().print(comparison(found))
+        console().print(comparison_tables(found))
     if plot:
         from fsdil_bench.report.plots.comparison import plot_comparison
 
@@ -88,18 +88,18 @@ def compare(
 def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, strict: bool) -> None:
     """Rank methods over all boards of RUNS: average rank and critical difference.
 
-    A board is a scenario with its shots and backbone. Only methods that every board has are ranked.
+    A board is a scenario with its shots and backbone. Only methods with runs on every board are
+    ranked.
     """
-    from fsdil_bench.analysis.comparison import boards_of
+    from fsdil_bench.analysis.grouping import boards_to_rank
     from fsdil_bench.analysis.statistics import average_ranks
+    from fsdil_bench.report.terminal_comparison import ranking_table
 
-    from .compare_tables import ranking
-
-    found = average_ranks(boards_of(read_records(runs, strict)), metric)
+    found = average_ranks(boards_to_rank(read_records(runs, strict)), metric)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
     else:
-        console().print(ranking(found, metric))
+        console().print(ranking_table(found, metric))
     if plot:
         from fsdil_bench.report.plots.comparison import plot_ranks
 
@@ -109,17 +109,18 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, st
 def _runs_of(
     name: str, known: Sequence[Record], runs: Sequence[Path], scenario: str | None, strict: bool
 ) -> list[Record]:
-    """The runs of a method among those `known` below `runs`, or below a folder of that name."""
+    """The runs of a method among the `known` runs, or those below a folder of that name."""
     records = [record for record in known if record.spec["method"] == name]
     if not records and Path(name).is_dir():
         records = read_records([name], strict)
         if not records:
             raise RequestError(f"there is no complete run below {name}", "Give a folder of runs.")
     if not records:
-        where = ", ".join(map(str, runs)) or "here"
+        where = ", ".join(map(str, runs))
         methods = sorted({record.spec["method"] for record in known})
         if not methods:
-            raise RequestError(f"there are no runs {where}", "Name the folder that holds them.")
+            place = f"below {where}" if where else "here"
+            raise RequestError(f"there are no runs {place}", "Name the folder that holds them.")
         raise unknown("method or folder", name, methods, f"fsdil-bench leaderboard {where}")
     if scenario:
         records = [record for record in records if record.spec["scenario"] == scenario]

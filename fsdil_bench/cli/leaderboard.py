@@ -10,13 +10,7 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import (
-    debug_option,
-    open_registry,
-    plugin_option,
-    read_records,
-    strict_option,
-)
+from .common import debug_option, open_registry, plugin_option, read_records, strict_option
 
 
 @click.command(
@@ -26,7 +20,7 @@ from .common import (
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
-              help="Folder for the boards.")  # fmt: skip
+              help="Folder to write the boards to.")  # fmt: skip
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
 @strict_option
@@ -42,18 +36,18 @@ def leaderboard(
 ) -> None:
     """Make boards from all complete runs below RUNS.
 
-    Written are Markdown pages (README.md is their index), CSV, JSON and LaTeX files, and
-    index.html: one page to sort, filter and compare in, which needs no other file. Runs that were
-    begun and have no result are shown as incomplete or failed.
+    Writes Markdown pages (README.md is their index), CSV, JSON and LaTeX files, and index.html: one
+    page to sort, filter and compare in, which needs no other file. Runs that were started and have
+    no result are shown as incomplete or failed.
     """
     from fsdil_bench.analysis.unfinished import find_unfinished
     from fsdil_bench.report import leaderboards
 
     records, unfinished = read_records(runs, strict), find_unfinished(*runs)
     if not records:
-        begun = f" ({len(unfinished)} begun)" if unfinished else ""
+        started = f" ({len(unfinished)} unfinished)" if unfinished else ""
         raise RequestError(
-            f"there is no complete run below {', '.join(str(r) for r in runs)}{begun}",
+            f"there is no complete run below {', '.join(str(r) for r in runs)}{started}",
             "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
         )
     if not as_json:

@@ -14,17 +14,10 @@ import click
 from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.records.metrics import METRICS
 
-from .common import (
-    console,
-    debug_option,
-    open_registry,
-    plugin_option,
-    read_records,
-    strict_option,
-)
+from .common import console, debug_option, open_registry, plugin_option, read_records, strict_option
 
 if TYPE_CHECKING:
-    from fsdil_bench.analysis.paper.our_runs import Beside
+    from fsdil_bench.analysis.paper.reproduction import Reproduction
     from fsdil_bench.analysis.paper.results import Table
     from fsdil_bench.records.record import Record
 
@@ -34,14 +27,16 @@ if TYPE_CHECKING:
     "  fsdil-bench paper --table core50 --metric 'AA*'\n"
     "  fsdil-bench paper runs --dataset domainnet\n"
     "\n"
-    "A number is reproduced if the 95 % confidence interval of the difference holds zero; what\n"
-    "differs in the setting is not comparable (docs/paper.md)."
+    "A number is reproduced if the 95 % confidence interval of the difference contains zero.\n"
+    "Numbers from different settings are not comparable (docs/paper.md)."
 )
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--table", "table_name", help="cddb-hard, core50, domainnet, ablations or five-shot.")
 @click.option("--dataset", help="cddb-hard, core50 or domainnet.")
 @click.option("--metric", type=click.Choice(METRICS), help="Only this score.")
-@click.option("--all", "everything", is_flag=True, help="With RUNS: also list what was not run.")
+@click.option(
+    "--all", "everything", is_flag=True, help="With RUNS: also list numbers that were not run."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option("--markdown", is_flag=True, help="Print as Markdown.")
 @strict_option
@@ -58,11 +53,11 @@ def paper(
     strict: bool,
     plugins: Sequence[str],
 ) -> None:
-    """Print the CVLC paper's tables, with what was measured in RUNS beside them."""
+    """Print the CVLC paper's tables, with the numbers that were measured in RUNS beside them."""
     chosen = _choose(table_name, dataset, metric)
     if runs:
         records = read_records(runs, strict)
-        _print_beside(records, chosen, everything, as_json, markdown, plugins)
+        _print_measured(records, chosen, everything, as_json, markdown, plugins)
         return
     if as_json:
         click.echo(json.dumps([asdict(cell) for table in chosen for cell in table.cells], indent=1))
@@ -120,7 +115,7 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
     return ["in the paper", "here", "backbone", *columns], body
 
 
-def _print_beside(
+def _print_measured(
     records: Sequence[Record],
     chosen: Sequence[Table],
     everything: bool,
@@ -128,12 +123,12 @@ def _print_beside(
     markdown: bool,
     plugins: Sequence[str],
 ) -> None:
-    from fsdil_bench.analysis.paper.our_runs import beside, in_paper
-    from fsdil_bench.analysis.rows import record_rows
+    from fsdil_bench.analysis.grouping import rows_of_all_boards
+    from fsdil_bench.analysis.paper.reproduction import in_paper, reproductions
 
     cells = {cell for table in chosen for cell in table.cells}
-    compared = beside(record_rows(records), open_registry(plugins))
-    found = [each for each in compared if each.reported in cells]
+    everywhere = reproductions(rows_of_all_boards(records), open_registry(plugins))
+    found = [each for each in everywhere if each.reported in cells]
     if as_json:
         click.echo(json.dumps([_plain(each) for each in found], indent=1))
         return
@@ -142,9 +137,11 @@ def _print_beside(
         _show(_COLUMNS, [_line(each) for each in shown], "", markdown)
     counts = Counter(str(each.verdict.case) for each in found)
     click.echo("; ".join(f"{count} {case}" for case, count in sorted(counts.items())))
-    others = sum(not in_paper(record) for record in records)
-    if others:
-        click.echo(f"{others} of {len(records)} runs are on data sets that the paper does not use")
+    elsewhere = sum(not in_paper(record) for record in records)
+    if elsewhere:
+        click.echo(
+            f"{elsewhere} of {len(records)} runs are on data sets that the paper does not use"
+        )
 
 
 _COLUMNS = [
@@ -153,7 +150,7 @@ _COLUMNS = [
 ]  # fmt: skip
 
 
-def _line(each: Beside) -> list[str]:
+def _line(each: Reproduction) -> list[str]:
     cell, answer = each.reported, each.verdict
     measured = "–" if each.mean is None else f"{each.mean:.2f}"
     if each.low is not None and each.high is not None:
@@ -163,7 +160,7 @@ def _line(each: Beside) -> list[str]:
     return [*place, str(cell), measured, str(each.seeds), difference, str(answer)]
 
 
-def _plain(each: Beside) -> dict[str, Any]:
+def _plain(each: Reproduction) -> dict[str, Any]:
     measured = {"mean": each.mean, "low": each.low, "high": each.high, "seeds": each.seeds}
     return {
         "reported": asdict(each.reported),

@@ -1,4 +1,4 @@
-"""`fsdil-bench show`: looking at a finished run."""
+"""`fsdil-bench show`: a finished run in the terminal or as a figure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import (
-    console,
-    debug_option,
-    open_registry,
-    plugin_option,
-    read_records,
-    strict_option,
-)
+from .common import console, debug_option, open_registry, plugin_option, read_records, strict_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plot",
     type=click.Choice(["matrix", "curves", "embeddings", "cost"]),
-    help="Draw a figure instead; `cost` of several runs is accuracy against cost.",
+    help="Draw a figure instead; `cost` of several runs shows accuracy against cost.",
 )
 @click.option(
     "--out",
@@ -47,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--backbone", "-b", default="", help="For weights from a file: MODEL:path/to/file.")
 @click.option("--names", type=click.Path(path_type=Path), help="The run's file of class names.")
 @click.option("--synonyms", type=click.Path(path_type=Path), help="The run's file of synonyms.")
-@click.option("--device", default="", help="Default: the record's, if there is such here.")
+@click.option("--device", default="", help="Default: the record's, if this machine has it.")
 @strict_option
 @plugin_option
 @debug_option
@@ -71,15 +64,15 @@ def show(
     if as_json:
         click.echo(record.to_json(), nl=False)
         return
-    from fsdil_bench.report import terminal as tables
+    from fsdil_bench.report import terminal
 
-    parts: list[RenderableType] = [tables.summary([record]), tables.curves(record)]
+    parts: list[RenderableType] = [terminal.summary([record]), terminal.curves(record)]
     if record.oracle_matrix:
-        names = [domain["name"] for domain in record.scenario["domains"]]
-        parts.append(tables.matrix(record.oracle_matrix, names, "accuracy (%) with oracle domain"))
+        title = "accuracy (%) with oracle domain"
+        parts.append(terminal.matrix(record.oracle_matrix, record.domain_names, title))
     if record.diagnostics:
-        parts.append(tables.diagnostics(record))
-    parts += [tables.cost(record), tables.provenance(record)]
+        parts.append(terminal.diagnostics(record))
+    parts += [terminal.cost(record), terminal.provenance(record)]
     for part in parts:
         console().print(part)
 
@@ -92,7 +85,7 @@ def _draw(
     plugins: Sequence[str],
     request: dict[str, Any],
 ) -> Path:
-    """Draw the figure that was asked for, with no more imported than it needs."""
+    """Draw the figure that was asked for."""
     from fsdil_bench.report.plots.cost import plot_cost, plot_tradeoff
     from fsdil_bench.report.plots.curves import plot_curves
     from fsdil_bench.report.plots.matrix import plot_matrix

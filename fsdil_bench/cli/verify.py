@@ -139,8 +139,8 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
 
 def _check(runs: Sequence[Path], scratch: Path) -> tuple[list[Checked], list[str]]:
     """All records below `runs` checked, and what is wrong with the submissions they came in."""
-    from fsdil_bench.records.checks import check_folder, find_folders
-    from fsdil_bench.records.record import RECORD_FILE
+    from fsdil_bench.records.checks import check_folder
+    from fsdil_bench.records.record import RECORD_FILE, find_folders
     from fsdil_bench.records.submission import manifest_problems, open_archive
 
     folders: list[Path] = []
@@ -165,7 +165,7 @@ def _choose(
     records: list[Record], sample: int | None, per_row: bool, seed: int | None
 ) -> tuple[list[Record], int | None]:
     """The records to run again, and the seed they were drawn with if they were."""
-    from fsdil_bench.runs.rerun import row_of
+    from fsdil_bench.analysis.grouping import rows_of_all_boards
 
     if sample is None and not per_row:
         return records, None
@@ -173,10 +173,7 @@ def _choose(
     draw = random.Random(seed)
     chosen = records
     if per_row:
-        rows: dict[str, list[Record]] = {}
-        for record in records:
-            rows.setdefault(row_of(record), []).append(record)
-        chosen = [draw.choice(rows[key]) for key in sorted(rows)]
+        chosen = [draw.choice(row) for row in rows_of_all_boards(records)]
     if sample is not None and sample < len(chosen):
         chosen = draw.sample(chosen, sample)
     return chosen, seed

@@ -1,11 +1,11 @@
-"""Is a record what it says? Checks that need nothing but its folder.
+"""Is a record consistent? Checks that need nothing but its folder.
 
 The form is checked against `record.schema.json`, the content against its hash, the run id against
-what it is a hash of, and every accuracy against the predictions it follows from. Files may come
-from strangers: sizes are bounded, and nothing is unpickled.
+the fields that it is a hash of, and every accuracy against the predictions. Files may come from
+anybody: sizes are bounded, and nothing is unpickled.
 
-All this catches accidents and naive edits. It proves no honesty: whoever makes up predictions can
-make up a record that fits them. Running again does (`fsdil_bench.runs.rerun`).
+This catches accidents and naive edits. It does not prove honesty: whoever invents predictions can
+invent a record that matches them. To run it again is the proof (`fsdil_bench.runs.rerun`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +22,10 @@ import numpy as np
 
 from fsdil_bench.data.scenario import ScenarioId
 
+from .form import form_problems
 from .identity import RunSpec, run_id
 from .metrics import accuracy_row, scores
-from .record import (
-    PREDICTIONS_FILE,
-    RECORD_FILE,
-    SCHEMA,
-    Record,
-    content_hash,
-    file_sha256,
-)
+from .record import PREDICTIONS_FILE, RECORD_FILE, Record, content_hash, file_sha256
 
 NO_HASH = "no content hash"
 
@@ -45,7 +37,7 @@ _UNREADABLE = (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, z
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a run folder; `record` is None where there is none to speak of."""
+    """What was found in a run folder; `record` is None where it cannot be read."""
 
     folder: Path
     record: Record | None
@@ -66,60 +58,12 @@ def check_folder(folder: Path) -> Checked:
     if record.content_sha256 is None:
         notes.append(NO_HASH)
     elif record.content_sha256 != content_hash(values):
-        problems.append("content_sha256 does not fit: the record was changed after it was written")
+        problems.append("content_sha256 does not match: the record was changed after writing")
     problems += _inner_problems(record)
     problems += _prediction_problems(record)
     if record.provenance.get("commit", {}).get("dirty"):
         notes.append("made with uncommitted changes in the source tree")
     return Checked(folder, record, tuple(problems), tuple(notes))
-
-
-def find_folders(*roots: Path) -> list[Path]:
-    """All folders with a record below the given ones, damaged or not, in a fixed order."""
-    return sorted({path.parent for root in roots for path in root.rglob(RECORD_FILE)})
-
-
-# --- form ---
-
-
-def form_problems(values: Any) -> list[str]:
-    """What is wrong with the form of a record, each beginning with the name of the field."""
-    found = values.get("schema") if isinstance(values, dict) else None
-    if found != SCHEMA:
-        return [f"schema: this version of fsdil-bench reads {SCHEMA}, the record has {found!r}"]
-    errors = sorted(_validator().iter_errors(values), key=lambda error: list(map(str, error.path)))
-    return [_say(error) for error in errors]
-
-
-@cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator
-
-    text = files(__package__).joinpath("record.schema.json").read_text(encoding="utf-8")
-    schema = json.loads(text)
-    return Draft202012Validator(_without_references(schema, schema.pop("$defs")))
-
-
-def _without_references(part: Any, meant: dict[str, Any]) -> Any:
-    """A schema with every `$ref` replaced by what it means, which is checked twice as fast."""
-    if isinstance(part, list):
-        return [_without_references(each, meant) for each in part]
-    if not isinstance(part, dict):
-        return part
-    own = {key: _without_references(each, meant) for key, each in part.items() if key != "$ref"}
-    if "$ref" not in part:
-        return own
-    return _without_references(meant[part["$ref"].removeprefix("#/$defs/")], meant) | own
-
-
-def _say(error: Any) -> str:
-    place = error.json_path.removeprefix("$").removeprefix(".")
-    if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        return f"{place}.{missing} is missing".removeprefix(".")
-    if error.validator == "additionalProperties":
-        return f"{place or 'the record'}: {error.message}"
-    return f"{place}: {error.message[:200]}"
 
 
 def _read_json(path: Path) -> Any:
@@ -132,18 +76,15 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
-# --- content ---
-
-
 def _inner_problems(record: Record) -> Iterator[str]:
-    """Do the fields fit each other?"""
+    """Do the fields agree with each other?"""
     spec, domains = record.spec, record.scenario["domains"]
     shots = ScenarioId.parse(spec["scenario"]).shots
-    if spec["order"] != [domain["name"] for domain in domains]:
+    if spec["order"] != record.domain_names:
         yield "spec.order does not name the domains of scenario.domains"
     for t, domain in enumerate(domains[1:], 1):
         if domain["train"] != (due := shots * len(record.scenario["classes"])):
-            yield f"scenario.domains[{t}].train is {domain['train']}, {shots} shots are {due}"
+            yield f"scenario.domains[{t}].train is {domain['train']}, but {shots} shots are {due}"
     unseen = [each["name"] for each in record.scenario.get("unseen", ())]
     if unseen != (record.unseen["names"] if record.unseen else []):
         yield "unseen.names does not name the test sets of scenario.unseen"
@@ -164,7 +105,7 @@ def _inner_problems(record: Record) -> Iterator[str]:
     if record.run_id != due_id:
         yield (
             f"run_id is {record.run_id}, but spec, samples, weights and code of this record "
-            f"give {due_id}: one of them was changed"
+            f"make {due_id}: one of them was changed"
         )
 
 
@@ -176,7 +117,7 @@ def _prediction_problems(record: Record) -> list[str]:
         return [f"{PREDICTIONS_FILE} is missing"]
     problems = []
     if file_sha256(path) != record.predictions_sha256:
-        problems.append(f"predictions_sha256 does not fit: {PREDICTIONS_FILE} is another file")
+        problems.append(f"predictions_sha256 does not match: {PREDICTIONS_FILE} is another file")
     try:
         arrays = read_arrays(path)
     except _UNREADABLE as error:
@@ -187,11 +128,11 @@ def _prediction_problems(record: Record) -> list[str]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of predictions from anywhere: bounded in size, never unpickled."""
+    """The arrays of a file of predictions, whoever wrote it: bounded in size, never unpickled."""
     with zipfile.ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())
         if size > _MAX_ARRAYS:
-            raise ValueError(f"unpacks to {size:,} bytes, which no predictions do")
+            raise ValueError(f"unpacks to {size:,} bytes, more than any predictions need")
     with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
 
@@ -213,14 +154,14 @@ def _array_problems(record: Record, arrays: dict[str, np.ndarray]) -> list[str]:
                 f"not {length} integers"
             )
         elif length and not 0 <= array.min() <= array.max() < limit:
-            problems.append(f"{name} in {PREDICTIONS_FILE} holds ids beyond 0 to {limit - 1}")
+            problems.append(f"{name} in {PREDICTIONS_FILE} holds ids outside 0 to {limit - 1}")
     return problems
 
 
 def _due_arrays(record: Record) -> Iterator[tuple[str, int, int]]:
-    """Name, length and number of ids of every array that a record's predictions have."""
+    """Name, length and number of ids of every array that belongs to a record."""
     classes = len(record.scenario["classes"])
-    tests = [domain["test"] for domain in record.scenario["domains"]]
+    tests = record.test_counts
     yield "labels", sum(tests), classes
     yield "domains", sum(tests), len(tests)
     for t in range(len(tests)):
@@ -239,11 +180,11 @@ def _due_arrays(record: Record) -> Iterator[tuple[str, int, int]]:
 
 
 def _result_problems(record: Record, arrays: dict[str, np.ndarray]) -> Iterator[str]:
-    """Compare what the record says with what its predictions give."""
-    tests = [domain["test"] for domain in record.scenario["domains"]]
+    """Compare the results in the record with those computed from its predictions."""
+    tests = record.test_counts
     labels, domains = arrays["labels"], arrays["domains"]
     if not np.array_equal(domains, np.repeat(np.arange(len(tests)), tests)):
-        yield f"domains in {PREDICTIONS_FILE} do not fit the counts of scenario.domains"
+        yield f"domains in {PREDICTIONS_FILE} do not match the counts of scenario.domains"
         return
 
     def rows(kind: str) -> list[list[float]]:
@@ -272,7 +213,7 @@ def _result_problems(record: Record, arrays: dict[str, np.ndarray]) -> Iterator[
         sets = arrays["unseen_sets"]
         count = len(record.scenario["unseen"])
         if not np.array_equal(np.unique(sets), np.arange(count)):
-            yield f"unseen_sets in {PREDICTIONS_FILE} do not fit scenario.unseen"
+            yield f"unseen_sets in {PREDICTIONS_FILE} do not match scenario.unseen"
             return
         hits = [arrays[f"unseen_classes_{t}"] == arrays["unseen_labels"] for t in range(len(tests))]
         due = [accuracy_row(hit, sets, count) for hit in hits]
@@ -280,16 +221,16 @@ def _result_problems(record: Record, arrays: dict[str, np.ndarray]) -> Iterator[
 
 
 def _compare(place: str, said: Any, due: Any) -> Iterator[str]:
-    """Differences between two nested structures of numbers, each with its place."""
+    """Differences between two nested structures of numbers, each with its place in the record."""
     if isinstance(due, dict):
         for key, value in due.items():
             yield from _compare(f"{place}.{key}", said[key] if said else None, value)
     elif isinstance(due, Sequence):
         if said is None or len(said) != len(due):
             count = "nothing" if said is None else len(said)
-            yield f"{place} has {count} in place of {len(due)} entries"
+            yield f"{place} has {count} instead of {len(due)} entries"
             return
         for i, value in enumerate(due):
             yield from _compare(f"{place}[{i}]", said[i], value)
     elif (said is None) != (due is None) or (due is not None and abs(said - due) > _EXACT):
-        yield f"{place} is {said}, but the predictions give {due}"
+        yield f"{place} is {said}, but the predictions say {due}"

@@ -1,8 +1,9 @@
 """The record of a run: what was asked, what came out, what it cost, and where it was run.
 
 `record.json` is written last and renamed into place, so its presence means the run is complete.
-Per-sample predictions lie beside it; the record holds their hash, and one of its own content: an
-edit by hand shows. That catches accidents, not intent: who edits can also hash again.
+Per-sample predictions are in a file beside it. The record holds the hash of that file and a hash of
+its own content, so an edit by hand is noticed. That catches accidents, not intent: whoever edits a
+record can also compute a new hash.
 """
 
 from __future__ import annotations
@@ -20,23 +21,48 @@ import numpy as np
 
 from fsdil_bench.errors import RecordError
 
-SCHEMA = 1
+from .form import SCHEMA, form_problems
+
 RECORD_FILE = "record.json"
 PREDICTIONS_FILE = "predictions.npz"
+
+#: Fields that a file has only where they are not at this value: earlier records do not have them.
+_LEFT_OUT_AT = {
+    "unseen": None, "served": None, "audit": None, "sealed": False, "warnings": None,
+    "protocol": 1, "content_sha256": None,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Record:
     """A complete run. Accuracies are percentages; `matrix[t][i]` is A[t, i] for i <= t.
 
-    `unseen` holds, for streams with test sets of no domain, their "names" and a "matrix" with the
-    accuracy on each of them after every domain. `served` says for each domain what its views handed
-    out (`Ledger.summary`), `audit` what the state of an exemplar-free method could hold
-    (`runs.audit`); records of older versions have neither. `sealed` is true where learning
-    and predicting were separate processes. `warnings` say what went wrong without ending the run,
-    for instance that predicting changed the state. `protocol` is the version of the harness's own
-    rules (`records.identity.PROTOCOL`). `content_sha256` is a hash of all other fields
-    (`content_hash`); records of older versions have none.
+    What was run:
+        `run_id` is a hash of everything that decides the result (`records.identity`).
+        `spec` is what was asked: method, config, scenario, seed, backbone, precision, order ...
+        `scenario` describes the samples: classes, domains with sizes and hashes, transform.
+        `method` has the facts about the method: code hashes, weights, exemplar-free or not.
+        `protocol` is the version of the harness's own rules (`records.identity.PROTOCOL`).
+        `sealed` is true where learning and predicting were separate processes.
+
+    What came out:
+        `metrics` are the four scores of `matrix`.
+        `oracle_matrix`, `oracle_metrics` and `routing` (percent of the images whose domain was
+        guessed right, after every domain) are those of methods that guess the domain.
+        `unseen` has, for streams with test sets of no domain, their "names" and a "matrix" with the
+        accuracy on each of them after every domain.
+        `diagnostics` are what the method reports about itself.
+        `warnings` say what went wrong without ending the run, for instance that predicting changed
+        the state.
+
+    What it took:
+        `cost` has times, memory, parameters and the size of the state.
+        `served` says for each domain what its views handed out (`Ledger.summary`).
+        `audit` says what the state of an exemplar-free method could hold (`runs.audit`).
+        `provenance` says when, where and with which command and packages it was run.
+
+    Records of older versions have no `served`, no `audit` and no `content_sha256`, the hash of all
+    other fields (`content_hash`).
     """
 
     run_id: str
@@ -62,6 +88,27 @@ class Record:
     schema: int = SCHEMA
     folder: Path | None = field(default=None, compare=False)
 
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        seed: int = self.spec["seed"]
+        return seed
+
+    @property
+    def domain_names(self) -> list[str]:
+        """The names of the domains, in the order of the stream."""
+        return [domain["name"] for domain in self.scenario["domains"]]
+
+    @property
+    def test_counts(self) -> list[int]:
+        """The number of test images of each domain."""
+        return [int(domain["test"]) for domain in self.scenario["domains"]]
+
+    @property
+    def exemplar_free(self) -> bool:
+        """Whether the method keeps no old images."""
+        return bool(self.method["exemplar_free"])
+
     def to_json(self) -> str:
         """The content of `record.json`."""
         return json.dumps(self._values(), indent=1, sort_keys=True, allow_nan=False) + "\n"
@@ -71,14 +118,14 @@ class Record:
         return dataclasses.replace(self, content_sha256=content_hash(self._values()))
 
     def _values(self) -> dict[str, Any]:
+        """The fields that are in the file."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del values["folder"]
-        for name in ("unseen", "served", "audit", "sealed", "warnings", "content_sha256"):
-            if values[name] is None or values[name] is False:
-                del values[name]  # only records that have something to say know these fields
-        if values["protocol"] == 1:
-            del values["protocol"]  # the first records do not say so
-        return values
+        return {
+            name: value
+            for name, value in values.items()
+            if name not in _LEFT_OUT_AT or value != _LEFT_OUT_AT[name]
+        }
 
     @classmethod
     def load(cls, folder: Path) -> Record:
@@ -90,7 +137,7 @@ class Record:
             raise RecordError(f"{path} is not a run record: {error}") from None
 
     def check_predictions(self, path: Path) -> None:
-        """Refuse a file of predictions that is not there or is not this run's."""
+        """Refuse a file of predictions that is missing or belongs to another run."""
         if not path.is_file():
             raise RecordError(f"{path} is missing", "Run it again with --fresh.")
         if file_sha256(path) != self.predictions_sha256:
@@ -99,8 +146,8 @@ class Record:
     def predictions(self) -> dict[str, np.ndarray]:
         """Per-sample results: `labels` and `domains` of all test images, and for every step t
         `classes_<t>` (and `routed_<t>`, `oracle_<t>` for routers) over the images seen by then.
-        For test sets of no domain likewise `unseen_labels`, `unseen_sets`, `unseen_classes_<t>`
-        and `unseen_routed_<t>`."""
+        Test sets of no domain have `unseen_labels`, `unseen_sets`, `unseen_classes_<t>` and
+        `unseen_routed_<t>` in the same way."""
         if self.folder is None:
             raise RecordError("this record has no folder to read predictions from")
         path = self.folder / PREDICTIONS_FILE
@@ -109,8 +156,49 @@ class Record:
             return {name: arrays[name] for name in arrays.files}
 
 
+def find_records(
+    *roots: str | Path, strict: bool = False, tell: Callable[[str], None] = warnings.warn
+) -> list[Record]:
+    """All complete runs below the given folders, in a fixed order.
+
+    A record that is damaged, or that another version wrote in another form, is left out, and `tell`
+    is called with the reason (by default as a Python warning). With `strict` it is an error.
+    """
+    for root in map(Path, roots):
+        if not root.exists():
+            raise RecordError(f"'{root}' does not exist", "Give a folder that holds runs.")
+    records = []
+    for folder in find_folders(*map(Path, roots)):
+        try:
+            records.append(_load_sound(folder))
+        except RecordError as error:
+            if strict:
+                raise
+            tell(f"left out: {error.message}")
+    return sorted(records, key=lambda r: (r.spec["scenario"], r.spec["method"], r.seed, r.run_id))
+
+
+def find_folders(*roots: Path) -> list[Path]:
+    """All folders with a record below the given ones, damaged or not, in a fixed order."""
+    return sorted({path.parent for root in roots for path in root.rglob(RECORD_FILE)})
+
+
+def _load_sound(folder: Path) -> Record:
+    """The record of a folder, if it has the form of this version and matches its predictions."""
+    values = _read(folder / RECORD_FILE)
+    if problems := form_problems(values):
+        raise RecordError(
+            f"{folder / RECORD_FILE} does not have the form of this version: {problems[0]}",
+            "Use the version of fsdil-bench that wrote it, or run it again.",
+        )
+    record = Record(**values, folder=folder)
+    if (predictions := folder / PREDICTIONS_FILE).is_file():  # some publish scores alone
+        record.check_predictions(predictions)
+    return record
+
+
 def _read(path: Path) -> dict[str, Any]:
-    """The fields in a file of this version that is as it was written."""
+    """The fields of a file of this version that was not changed after it was written."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -127,15 +215,15 @@ def _read(path: Path) -> dict[str, Any]:
         )
     if "content_sha256" in values and values["content_sha256"] != content_hash(values):
         raise RecordError(
-            f"{path} was changed after it was written: its content hash does not fit",
+            f"{path} was changed after it was written: its content hash does not match",
             "Restore the file, or run it again with --fresh.",
         )
     return values
 
 
 def content_hash(values: Mapping[str, Any]) -> str:
-    """The hash of a record's fields, `content_sha256` itself left out, as canonical JSON."""
-    plain = json.loads(json.dumps(values))  # keys as they will be read again
+    """The hash of a record's fields, without `content_sha256` itself, as canonical JSON."""
+    plain = json.loads(json.dumps(values))  # keys become strings, as they are in the file
     plain.pop("content_sha256", None)
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -145,45 +233,3 @@ def file_sha256(path: Path) -> str:
     """The hash of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def find_records(
-    *roots: str | Path, strict: bool = False, tell: Callable[[str], None] = warnings.warn
-) -> list[Record]:
-    """All complete runs below the given folders, in a fixed order.
-
-    A record that is damaged or has not the form of this version is left out, and `tell` hears which
-    and why (by default a warning of Python); with `strict` it is an error.
-    """
-    folders: set[Path] = set()
-    for root in map(Path, roots):
-        if not root.exists():
-            raise RecordError(f"'{root}' does not exist", "Give a folder that holds runs.")
-        folders.update(path.parent for path in root.rglob(RECORD_FILE))
-    records = []
-    for folder in sorted(folders):
-        try:
-            records.append(_load_sound(folder))
-        except RecordError as error:
-            if strict:
-                raise
-            tell(f"left out: {error.message}")
-    return sorted(
-        records, key=lambda r: (r.spec["scenario"], r.spec["method"], r.spec["seed"], r.run_id)
-    )
-
-
-def _load_sound(folder: Path) -> Record:
-    """The record of a folder, if its form is this version's and its predictions are its own."""
-    from .checks import form_problems
-
-    values = _read(folder / RECORD_FILE)
-    if problems := form_problems(values):
-        raise RecordError(
-            f"{folder / RECORD_FILE} has not the form of this version: {problems[0]}",
-            "Use the version of fsdil-bench that wrote it, or run it again.",
-        )
-    record = Record(**values, folder=folder)
-    if (predictions := folder / PREDICTIONS_FILE).is_file():  # some publish scores alone
-        record.check_predictions(predictions)
-    return record

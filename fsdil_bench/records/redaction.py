@@ -1,4 +1,8 @@
-"""What a record need not tell: where on a machine things lie, and whose machine it is."""
+"""Private details in a record: folders of a machine, its name and its user.
+
+Paths and names can be anywhere in texts such as the command or an error message, so they are found
+by pattern.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# An absolute path, or one from the home folder; the fraction in "ViT-B/16" is none.
+# An absolute path, or one from the home folder; the slash in "ViT-B/16" begins none.
 _PATH = re.compile(r"""(?<![\w.~/\\-])(?:~|/|[A-Za-z]:[\\/])[^\s'",;+]*""")
-_ANYBODY = {"admin", "docker", "localhost", "root", "runner", "ubuntu", "user", "vscode"}
+_COMMON_NAMES = {"admin", "docker", "localhost", "root", "runner", "ubuntu", "user", "vscode"}
 
 
 def without_folders(text: str) -> str:
-    """`text` with every absolute path cut down to its last part."""
+    """`text` with every absolute path cut to its last part."""
     return _PATH.sub(lambda match: re.split(r"[/\\]", match[0].rstrip("/\\"))[-1], text)
 
 
 def without_paths(value: Any) -> Any:
-    """A JSON structure with every absolute path in its texts, keys too, cut to its last part."""
+    """A JSON structure in which every absolute path, also in keys, is cut to its last part."""
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, dict):
@@ -30,7 +34,7 @@ def without_paths(value: Any) -> Any:
 
 
 def names_in(value: Any, place: str = "") -> Iterator[str]:
-    """Places in a JSON structure that name this machine or its user, with what they say."""
+    """Places in a JSON structure that name this machine or its user, each with the name."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from names_in(each, f"{place}.{key}".lstrip("."))
@@ -48,4 +52,4 @@ def _own_names() -> set[str]:
         user = getpass.getuser()
     except (OSError, KeyError):  # a user id without a name
         user = ""
-    return {name for name in (user, platform.node()) if len(name) > 2 and name not in _ANYBODY}
+    return {name for name in (user, platform.node()) if len(name) > 2 and name not in _COMMON_NAMES}

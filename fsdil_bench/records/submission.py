@@ -1,4 +1,4 @@
-"""Records packed for others: checked, without checkpoints, without anybody's folders.
+"""Records packed for a pull request: checked, without checkpoints and without private folders.
 
 A submission is a folder or a zip file:
 
@@ -6,7 +6,7 @@ A submission is a folder or a zip file:
     submission.json    the SHA-256 of every file
     SUBMISSION.md      what to do with it
 
-The same records give the same bytes.
+The same records make the same bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,7 @@ from fsdil_bench.errors import RecordError, RequestError
 from fsdil_bench.system.archives import unpack
 
 from .checks import Checked
-from .record import (
-    PREDICTIONS_FILE,
-    RECORD_FILE,
-    Record,
-    content_hash,
-    file_sha256,
-)
+from .record import PREDICTIONS_FILE, RECORD_FILE, Record, content_hash, file_sha256
 from .redaction import names_in, without_paths
 
 MANIFEST = "submission.json"
@@ -38,13 +32,16 @@ GUIDE = "SUBMISSION.md"
 FORMAT = 1
 
 _MAX_ARCHIVE = 1 << 30
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes whenever it is packed
+_DATE = (1980, 1, 1, 0, 0, 0)  # always the same, so that the bytes are
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What was packed where; `cut` are the records whose absolute paths were cut down, `names`
-    the places that still name this machine or its user."""
+    """What was packed, and where.
+
+    `cut` are the records whose absolute paths were cut to their last part; `names` are the places
+    that still name this machine or its user.
+    """
 
     path: Path
     records: int
@@ -54,9 +51,9 @@ class Submission:
 
 
 def pack(checked: Sequence[Checked], out: Path) -> Submission:
-    """Pack records that were checked into `out`: a zip file if it is called so, else a folder."""
+    """Pack checked records into `out`: a zip file if its name ends in .zip, else a folder."""
     if out.exists():
-        raise RequestError(f"{out} is there already", "Choose another name with --out.")
+        raise RequestError(f"{out} exists already", "Choose another name with --out.")
     content: dict[str, bytes] = {}
     cut, names, packed = [], [], []
     for each in sorted(checked, key=lambda each: str(each.folder)):
@@ -81,14 +78,14 @@ def pack(checked: Sequence[Checked], out: Path) -> Submission:
 
 
 def record_place(record: Record) -> str:
-    """Where a record lies in a submission."""
+    """The folder of a record in a submission."""
     scenario = record.spec["scenario"].replace("@", "-at-")
-    name = f"seed{record.spec['seed']}-{record.run_id}" + ("-sealed" if record.sealed else "")
+    name = f"seed{record.seed}-{record.run_id}" + ("-sealed" if record.sealed else "")
     return f"records/{scenario}/{record.spec['method']}/{name}"
 
 
 def open_archive(archive: Path, target: Path) -> Path:
-    """Unpack a submission from anybody below `target`; nothing is written outside it."""
+    """Unpack a submission, whoever made it, below `target`; nothing is written outside it."""
     if archive.stat().st_size > _MAX_ARCHIVE:
         raise RecordError(
             f"{archive} is larger than {_MAX_ARCHIVE >> 30} GB", "Submit fewer records at a time."
@@ -99,7 +96,7 @@ def open_archive(archive: Path, target: Path) -> Path:
 
 
 def manifest_problems(folder: Path) -> list[str]:
-    """What does not fit the manifest of an unpacked submission; nothing where it has none."""
+    """What does not match the manifest of an unpacked submission; nothing if it has no manifest."""
     path = folder / MANIFEST
     if not path.is_file():
         return []
@@ -124,7 +121,7 @@ def manifest_problems(folder: Path) -> list[str]:
 
 
 def _shareable(path: Path) -> tuple[bytes, bool]:
-    """A record's bytes without absolute paths, and whether that changed them."""
+    """The bytes of a record without absolute paths, and whether there were any."""
     original = path.read_bytes()
     values: dict[str, Any] = json.loads(original)
     values["provenance"] = without_paths(values["provenance"])
@@ -145,7 +142,7 @@ def _guide(records: Sequence[Record]) -> str:
     lines = sorted(
         {
             f"| {r.spec['scenario']} | {r.spec['method']} | {r.spec['backbone']} "
-            f"| {r.spec['seed']} | {r.metrics['AA*']:.2f} | {r.run_id} |"
+            f"| {r.seed} | {r.metrics['AA*']:.2f} | {r.run_id} |"
             for r in records
         }
     )

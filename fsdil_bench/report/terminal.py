@@ -1,6 +1,6 @@
-"""How results look in a terminal: the accuracy matrix, scores, curves, cost, provenance.
+"""How a run looks in a terminal: the accuracy matrix, scores, curves, cost, provenance.
 
-Everything is built as rich renderables, which turn into plain text where there is no terminal.
+Everything is built as rich renderables, which become plain text where there is no terminal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
-    """A plain table; what plugins supply is never read as markup."""
+    """A plain table; text from plugins is never interpreted as markup."""
     grid = Table(title=title or None, box=box.SIMPLE, title_justify="left", pad_edge=False)
     for column in columns:
         grid.add_column(column)
@@ -64,7 +64,10 @@ def summary(records: Sequence[Record]) -> RenderableType:
         record = records[0]
         parts: list[RenderableType] = [
             matrix(
-                record.matrix, _domains(record), "accuracy (%) on every domain seen", record.unseen
+                record.matrix,
+                record.domain_names,
+                "accuracy (%) on every domain seen",
+                record.unseen,
             ),
             metrics(record),
         ]
@@ -77,7 +80,7 @@ def summary(records: Sequence[Record]) -> RenderableType:
     if any(r.unseen for r in records):
         columns["unseen"] = [unseen_accuracy(r.unseen) for r in records]
     rows = [
-        [f"seed {record.spec['seed']}", *(score(values[i]) for values in columns.values())]
+        [f"seed {record.seed}", *(score(values[i]) for values in columns.values())]
         for i, record in enumerate(records)
     ]
     spread = [mean_and_std(values) for values in columns.values()]
@@ -86,9 +89,9 @@ def summary(records: Sequence[Record]) -> RenderableType:
 
 
 def curves(record: Record) -> Table:
-    """Each domain's accuracy over the stream: what learning it and forgetting it looks like."""
+    """Each domain's accuracy over the stream: how it is learned and forgotten."""
     rows = []
-    for i, name in enumerate(_domains(record)):
+    for i, name in enumerate(record.domain_names):
         values = [row[i] for row in record.matrix[i:]]
         line = " " * i + "".join(_BLOCKS[min(7, int(value / 12.5))] for value in values)
         change = f"{values[-1] - values[0]:+.1f}" if len(values) > 1 else "–"
@@ -97,11 +100,11 @@ def curves(record: Record) -> Table:
 
 
 def diagnostics(record: Record) -> Table:
-    """What the method said of itself after each domain, one row per quantity."""
+    """What the method reports about itself after each domain, one row per quantity."""
     per_domain = record.diagnostics["per_domain"]
     names = list(dict.fromkeys(name for each in per_domain for name in each))
     rows = [[name, *(_brief(each.get(name)) for each in per_domain)] for name in names]
-    return table(["after learning", *_domains(record)], rows, "what the method reports")
+    return table(["after learning", *record.domain_names], rows, "what the method reports")
 
 
 def cost(record: Record) -> Table:
@@ -158,12 +161,8 @@ def _brief(value: Any) -> str:
     return "–" if value in (None, "") else str(value)
 
 
-def _domains(record: Record) -> list[str]:
-    return [domain["name"] for domain in record.scenario["domains"]]
-
-
 def _shade(value: float) -> str:
-    # From red over yellow to green; the number itself carries the information.
+    # From red over yellow to green. The colour repeats the number, so nobody needs to see it.
     position = min(max(value / 100, 0.0), 1.0)
     red = round(255 * min(1.0, 2 - 2 * position))
     green = round(200 * min(1.0, 2 * position))

@@ -155,13 +155,6 @@ def _same_device(name: str) -> str:
     return name
 
 
-def row_of(record: Record) -> str:
-    """What records of other seeds of the same row have in common."""
-    spec = {key: value for key, value in record.spec.items() if key != "seed"}
-    code, weights = record.method["code"], record.method["weights"]
-    return json.dumps([spec, code, weights, record.sealed], sort_keys=True)
-
-
 # --- before the run ---
 
 

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import studentized_range
 
 from fsdil_bench import find_records
-from fsdil_bench.analysis.comparison import boards_of, full_comparison
+from fsdil_bench.analysis.comparison import compare
+from fsdil_bench.analysis.grouping import boards_to_rank
 from fsdil_bench.errors import RequestError
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboards" / "records"
@@ -28,7 +29,7 @@ def slda():
 
 
 def test_scores_and_domains_are_those_of_the_records(cvlc, slda):
-    found = full_comparison(cvlc, slda, "Last")
+    found = compare(cvlc, slda, "Last")
     assert found.overall.metric == "Last"
     for row in found.scores:
         assert row.a == pytest.approx(np.mean([r.metrics[row.name] for r in cvlc]))
@@ -41,7 +42,7 @@ def test_scores_and_domains_are_those_of_the_records(cvlc, slda):
 
 
 def test_the_images_that_decide(cvlc, slda):
-    found = full_comparison(cvlc, slda).deciding
+    found = compare(cvlc, slda).disagreements
     (all_,) = found["overall"]
     only = []
     for a, b in zip(cvlc, slda, strict=True):
@@ -70,24 +71,24 @@ def renamed(records, method, **facts):
 
 
 def test_routing_only_where_both_route(cvlc, slda):
-    assert full_comparison(cvlc, slda).routing is None
-    found = full_comparison(cvlc, renamed(cvlc, "another router")).routing
+    assert compare(cvlc, slda).routing is None
+    found = compare(cvlc, renamed(cvlc, "another router")).routing
     assert found["a"] == pytest.approx(np.mean([record.routing[-1] for record in cvlc]))
     assert found["alike"] == 100
 
 
 def test_notes_say_what_else_differs(cvlc, slda):
     joint = [r for r in renamed(slda, "joint", exemplar_free=False) if r.spec["seed"] < 2]
-    notes = " ".join(full_comparison(cvlc, joint).notes)
+    notes = " ".join(compare(cvlc, joint).notes)
     assert "cvlc seed 2" in notes
     assert "joint keeps old images" in notes
     more = find_records(PUBLISHED / "drawn-4shot" / "slda")
-    assert any("drawn-4shot" in note for note in full_comparison(slda, more).notes)
-    assert full_comparison(slda, more).overall.a == "slda on drawn-1shot"
-    assert full_comparison(cvlc[:1], slda[1:]).notes == [
+    assert any("drawn-4shot" in note for note in compare(slda, more).notes)
+    assert compare(slda, more).overall.a == "slda on drawn-1shot"
+    assert compare(cvlc[:1], slda[1:]).notes == [
         "They share no seed: the draws of training images differ between the two."
     ]
-    assert full_comparison(cvlc, slda).notes == []
+    assert compare(cvlc, slda).notes == []
 
 
 def test_compare_methods(call, tmp_path):
@@ -151,7 +152,7 @@ def test_rank(call, tmp_path):
     everywhere, somewhere = set.intersection(*boards), set.union(*boards)
     assert set(found["ranks"]) == everywhere
     lacking = ", ".join(sorted(somewhere - everywhere))
-    assert not lacking or f"Left out, for some board lacks them: {lacking}." in out
+    assert not lacking or f"Left out, because some board has no run of them: {lacking}." in out
     k = len(everywhere)
     expected = studentized_range.ppf(0.95, k, np.inf) * np.sqrt(k * (k + 1) / (12 * len(boards)))
     assert found["critical_difference"] == pytest.approx(expected, rel=1e-3)
@@ -166,12 +167,12 @@ def test_rank_of_one_board(call):
 
 def test_boards_hold_only_what_compares(cvlc, slda):
     other = dataclasses.replace(cvlc[0], run_id="other", spec=cvlc[0].spec | {"config": {}})
-    (board,) = boards_of([*cvlc, *cvlc, *slda, other]).values()
+    (board,) = boards_to_rank([*cvlc, *cvlc, *slda, other]).values()
     assert sorted(map(len, board.values())) == [1, 3, 3]
     assert sum(label.startswith("cvlc [") for label in board) == 2
     half = dataclasses.replace(other, spec=cvlc[0].spec | {"precision": "bf16"})
-    with pytest.raises(RequestError, match="differ in precision: fp32 and bf16"):
-        boards_of([*cvlc, half])
+    with pytest.raises(RequestError, match="differ in precision: bf16 and fp32"):
+        boards_to_rank([*cvlc, half])
     weights = dataclasses.replace(other, method=other.method | {"weights": "others"})
-    with pytest.raises(RequestError, match="different backbones"):
-        boards_of([*cvlc, weights])
+    with pytest.raises(RequestError, match="differ in weights of the backbone"):
+        boards_to_rank([*cvlc, weights])

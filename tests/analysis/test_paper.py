@@ -14,12 +14,12 @@ from fsdil_scenarios.published.descriptors import BACKBONE
 
 from fsdil_bench.analysis import paper
 from fsdil_bench.analysis.boards import make_sheets
-from fsdil_bench.analysis.paper import our_runs as paper_beside
+from fsdil_bench.analysis.grouping import rows_of_all_boards
 from fsdil_bench.analysis.paper.names import LEAD, NAMES
+from fsdil_bench.analysis.paper.reproduction import reproductions
 from fsdil_bench.analysis.paper.setting import SETTINGS
-from fsdil_bench.analysis.rows import record_rows, rows_of
 from fsdil_bench.plugins.registry import load_registry
-from fsdil_bench.report.leaderboards.paper_columns import compare_with_paper
+from fsdil_bench.report.leaderboards.paper_lines import make_paper_lines
 
 CELLS = [cell for table in paper.tables() for cell in table.cells]
 
@@ -242,8 +242,8 @@ def measured(toy_run):
     return [toy_run(seed=seed) for seed in range(3)]
 
 
-def beside(records):
-    return paper_beside.beside(record_rows(records))
+def reproduced(records):
+    return reproductions(rows_of_all_boards(records))
 
 
 def only(found, metric):
@@ -257,7 +257,7 @@ def only(found, metric):
 
 def test_measured_numbers_beside_the_papers(measured):
     runs = [as_in_the_paper(record) for record in measured]
-    found = beside(runs)
+    found = reproduced(runs)
     cell = only(found, "AA*")
     mean = sum(record.metrics["AA*"] for record in measured) / 3
     assert (cell.reported.method, cell.reported.shots, cell.seeds) == ("cvlc", 1, 3)
@@ -271,13 +271,13 @@ def test_measured_numbers_beside_the_papers(measured):
 
 
 def test_one_seed_and_other_settings_are_not_comparable(measured):
-    single = only(beside([as_in_the_paper(measured[0])]), "FA*")
+    single = only(reproduced([as_in_the_paper(measured[0])]), "FA*")
     assert single.verdict.case == paper.Case.NOT_COMPARABLE
-    other = only(beside([as_in_the_paper(r, precision="bf16") for r in measured]), "AA*")
+    other = only(reproduced([as_in_the_paper(r, precision="bf16") for r in measured]), "AA*")
     assert str(other.verdict) == "not comparable: precision bf16"
     mixed = [as_in_the_paper(r) for r in measured[:2]]
     mixed.append(as_in_the_paper(measured[2], precision="bf16"))
-    both = [e for e in beside(mixed) if e.seeds and e.reported.table == "core50"]
+    both = [e for e in reproduced(mixed) if e.seeds and e.reported.table == "core50"]
     assert sorted(each.seeds for each in both) == [1, 1, 2, 2]  # AA* and FA* of two rows
 
 
@@ -289,7 +289,7 @@ def test_options_that_were_set_are_found(measured):
     config = as_dict(resolve(CVLC.Config, CVLC.presets["core50"], owner="cvlc", see=""))
     for change, expected in (({}, ""), ({"mode": "authors"}, ""), ({"epochs": 1}, "epochs=1")):
         runs = [as_in_the_paper(record, config=config | change) for record in measured]
-        verdict = only(beside(runs), "AA*").verdict
+        verdict = only(reproduced(runs), "AA*").verdict
         assert (verdict.case == paper.Case.NOT_COMPARABLE) == bool(expected)
         assert expected in verdict.reason
 
@@ -316,17 +316,17 @@ def test_boards_and_the_command_say_the_same(measured):
         ]
         (row,) = [
             each
-            for each in compare_with_paper([(s, rows_of(s)) for s in make_sheets(runs)])
+            for each in make_paper_lines(make_sheets(runs))
             if each.measured is not None and each.metric == "AA*"
         ]
-        assert row.verdict == str(only(beside(runs), "AA*").verdict)
+        assert row.verdict == str(only(reproduced(runs), "AA*").verdict)
         assert row.verdict.removeprefix("not comparable: ") == expected or not expected
         assert (row.case == "not comparable") == bool(expected)
 
 
 def test_options_of_a_method_that_is_not_here_cannot_be_checked(measured):
     runs = [as_in_the_paper(record, method="dytox") for record in measured]
-    found = [each for each in beside(runs) if each.seeds]
+    found = [each for each in reproduced(runs) if each.seeds]
     assert found
     assert all("dytox is not installed here" in each.verdict.reason for each in found)
 

@@ -13,11 +13,10 @@ import pytest
 from fsdil_bench import find_records
 from fsdil_bench.analysis import paper
 from fsdil_bench.analysis.boards import make_sheets
-from fsdil_bench.analysis.rows import rows_of
 from fsdil_bench.analysis.unfinished import Unfinished, find_unfinished
 from fsdil_bench.cli import cli
 from fsdil_bench.report.leaderboards import write_leaderboards
-from fsdil_bench.report.leaderboards.paper_columns import compare_with_paper
+from fsdil_bench.report.leaderboards.paper_lines import make_paper_lines
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def make(made, tmp_path):
 
 def rows(records, unfinished=()):
     [sheet] = make_sheets(records, unfinished)
-    return {row.label: row for members in rows_of(sheet).values() for row in members}
+    return {row.label: row for row in sheet.rows}
 
 
 # Ties
@@ -38,7 +37,7 @@ def test_rows_that_cannot_be_told_from_the_best_are_marked(make, tmp_path):
     records = [make(m, seed=s, level=v) for m, v in levels.items() for s in range(3)]
     records.append(make("keeper", level=0.99, exemplar_free=False))
     found = rows(records)
-    assert {label: row.standings["AA*"].place for label, row in found.items()} == {
+    assert {label: row.scores["AA*"].place for label, row in found.items()} == {
         "best": "best", "nearly": "tied", "worse": "behind", "keeper": ""
     }  # fmt: skip
     write_leaderboards(records, tmp_path / "out")
@@ -52,7 +51,7 @@ def test_rows_that_cannot_be_told_from_the_best_are_marked(make, tmp_path):
 
 def test_one_seed_is_said_to_be_one(make, tmp_path):
     records = [make("one"), *(make("three", seed=seed, level=0.5) for seed in range(3))]
-    assert "one seed" in rows(records)["one"].standings["AA*"].covers
+    assert "one seed" in rows(records)["one"].scores["AA*"].covers
     write_leaderboards(records, tmp_path / "out")
     page = next((tmp_path / "out").glob("made-1shot*.md")).read_text()
     [line] = [text for text in page.splitlines() if text.startswith("| one ")]
@@ -66,16 +65,16 @@ def test_without_predictions_there_is_no_interval(make):
     for record in records:
         (record.folder / "predictions.npz").unlink()
     row = rows(records)["bare"]
-    assert row.standings["AA*"].low is None
-    assert row.scores["AA*"][0] is not None
+    assert row.scores["AA*"].low is None
+    assert row.scores["AA*"].mean is not None
 
 
 def test_runs_of_one_seed_that_differ_otherwise_do_not_stop_the_board(make):
     first = make("twice")
     other = dataclasses.replace(first, run_id="another")
     found = rows([first, other, make("once")])
-    assert found["twice"].standings["AA*"].place == ""
-    assert found["once"].standings["AA*"].place == "best"
+    assert found["twice"].scores["AA*"].place == ""
+    assert found["once"].scores["AA*"].place == "best"
 
 
 # Seeds and unfinished runs
@@ -104,9 +103,9 @@ def test_unfinished_runs_are_shown_as_such(make, tmp_path):
     ]
     found = rows(records, begun)
     assert found["good"].missing_seeds == (2,)
-    assert found["good"].state() == "1 incomplete"
+    assert found["good"].unfinished_states() == "1 incomplete"
     assert found["never"].records == ()
-    assert found["never"].state() == "failed"
+    assert found["never"].unfinished_states() == "failed"
     write_leaderboards(records, tmp_path / "out", begun)
     page = next((tmp_path / "out").glob("made-1shot*.md")).read_text()
     assert "2 of 3 (without 2: 1 incomplete)" in page
@@ -197,7 +196,7 @@ def test_a_sheet_holds_all_shots_and_nothing_else(make):
 def test_a_method_has_one_label_on_all_boards_of_a_sheet(make):
     records = [make("a", config={"lr": 1}), make("a", config={"lr": 2}, scenario="made-2shot")]
     [sheet] = make_sheets(records)
-    labels = [row.label for members in rows_of(sheet).values() for row in members]
+    labels = [row.label for row in sheet.rows]
     assert labels == ["a [lr=1]", "a [lr=2]"]
 
 
@@ -241,11 +240,10 @@ def paper_backbone():
 
 
 def verdicts(records):
-    sheets = [(sheet, rows_of(sheet)) for sheet in make_sheets(records)]
     number = ("core50", 1, "cvlc", "AA*")
     return [
         each
-        for each in compare_with_paper(sheets)
+        for each in make_paper_lines(make_sheets(records))
         if (each.dataset, each.shots, each.method, each.metric) == number
     ]
 

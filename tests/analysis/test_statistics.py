@@ -14,11 +14,11 @@ from fsdil_bench.analysis.statistics import (
     Estimate,
     average_ranks,
     best_group,
-    compare,
     correct,
     holm,
     interval,
     outcomes,
+    paired_difference,
     weights_of,
 )
 from fsdil_bench.analysis.statistics.uncertainty import estimate
@@ -96,7 +96,7 @@ def test_one_seed_covers_images_only_as_the_bootstrap_does(draw):
 
 
 def test_the_two_parts_of_the_variance():
-    """Additive effects of seeds and images, and nothing else, are told apart exactly."""
+    """Additive effects of seeds and images, and nothing else, are separated exactly."""
     seeds, images = np.array([1.0, 4.0, -2.0]), np.array([3.0, 5.0, 10.0, 8.0, 9.0])
     found = estimate(seeds[:, None] + images[None], [2, 3])
     assert found.mean == pytest.approx(2 * seeds.mean() + 4.0 + 9.0)
@@ -165,16 +165,16 @@ def test_intervals_stay_within_percentages(tmp_path):
 
 def test_comparison_is_a_minus_b(draw):
     better, worse = draw(0.3, 0.0)
-    found, turned = compare(better, worse), compare(worse, better)
+    found, turned = paired_difference(better, worse), paired_difference(worse, better)
     gap = np.mean([a.metrics["AA*"] - b.metrics["AA*"] for a, b in zip(better, worse, strict=True)])
     assert found.difference == pytest.approx(gap)
     assert turned.difference == pytest.approx(-gap)
     assert (found.interval.low, found.p) == pytest.approx((-turned.interval.high, turned.p))
     assert found.effect == pytest.approx(1 - turned.effect)
     assert found.effect > 0.5
-    assert found.said.startswith("method0 is better than method1 by")
-    assert turned.said.startswith("method0 is better than method1 by")
-    assert found.cannot == ""
+    assert found.summary.startswith("method0 is better than method1 by")
+    assert turned.summary.startswith("method0 is better than method1 by")
+    assert found.caveat == ""
     assert found.significant
 
 
@@ -184,38 +184,38 @@ def test_effect_counts_disagreements(tmp_path):
     b[:, :3] = False
     a[:, 3] = False
     pair = ([simulated.record(each, 0, "m", tmp_path)] for each in (a, b))
-    assert compare(*pair).effect == pytest.approx(0.75)
+    assert paired_difference(*pair).effect == pytest.approx(0.75)
 
 
 def test_pairing_finds_what_separate_intervals_hide(draw):
     better, worse = draw(0.2, 0.0, alike=0.97, number=3)
     one, other = interval(better), interval(worse)
     assert one.low < other.high
-    assert compare(better, worse).p < 0.01
+    assert paired_difference(better, worse).p < 0.01
 
 
 def test_a_method_and_itself(draw):
     (records,) = draw()
-    found = compare(records, records)
+    found = paired_difference(records, records)
     assert (found.difference, found.p, found.effect) == (0.0, 1.0, None)
     assert not found.significant
-    assert "cannot be told apart" in found.said
+    assert "no significant difference" in found.summary
 
 
 def test_seeds_are_paired(draw):
     a, b = draw(0.0, 0.0, seeds=5)
-    assert compare(a[:3], b).seeds == (0, 1, 2)
-    assert compare(a[::-1], b) == compare(a, b)
-    apart = compare(a[:2], b[2:])  # no seed in common: still an answer
+    assert paired_difference(a[:3], b).seeds == (0, 1, 2)
+    assert paired_difference(a[::-1], b) == paired_difference(a, b)
+    apart = paired_difference(a[:2], b[2:])  # no seed in common: still an answer
     assert len(apart.seeds) == 2
 
 
 def test_few_seeds_say_what_they_leave_open(draw):
     a, b = draw(0.5, 0.0, seeds=2)
-    alone = compare(a[:1], b[:1])
+    alone = paired_difference(a[:1], b[:1])
     assert "test images only" in alone.interval.covers
-    assert "not known" in alone.cannot
-    assert "Two seeds" in compare(a, b).cannot
+    assert "not known" in alone.caveat
+    assert "Two seeds" in paired_difference(a, b).caveat
 
 
 def changed(record, *, spec=None, scenario=None, method=None):
@@ -231,19 +231,19 @@ def test_what_does_not_compare_is_refused(draw):
     (a,), (b,) = draw(0.0, 0.0, seeds=1)
     domains = [dict(domain) for domain in b.scenario["domains"]]
     domains[1]["test_sha256"] = "others"
-    with pytest.raises(RequestError, match="different test images"):
-        compare([a], [changed(b, scenario={"domains": domains})])
-    with pytest.raises(RequestError, match="different domains"):
-        compare([a], [changed(b, scenario={"domains": domains[::-1]})])
+    with pytest.raises(RequestError, match="differ in test images"):
+        paired_difference([a], [changed(b, scenario={"domains": domains})])
+    with pytest.raises(RequestError, match="differ in domains"):
+        paired_difference([a], [changed(b, spec={"order": ["d2", "d1", "d0"]})])
     trained = [domain | {"train_sha256": "others"} for domain in b.scenario["domains"]]
     with pytest.raises(RequestError, match="learned from different images under seed 0"):
-        compare([a], [changed(b, scenario={"domains": trained})])
-    with pytest.raises(RequestError, match="different backbones"):
-        compare([a], [changed(b, method={"weights": "others"})])
+        paired_difference([a], [changed(b, scenario={"domains": trained})])
+    with pytest.raises(RequestError, match="differ in weights of the backbone"):
+        paired_difference([a], [changed(b, method={"weights": "others"})])
     with pytest.raises(RequestError, match="two different runs of method0 have seed 0"):
-        compare([a, dataclasses.replace(a, run_id="other")], [b])
+        paired_difference([a, dataclasses.replace(a, run_id="other")], [b])
     with pytest.raises(RequestError, match="no records"):
-        compare([a], [])
+        paired_difference([a], [])
 
 
 def test_records_without_predictions(draw, tmp_path):
@@ -251,8 +251,8 @@ def test_records_without_predictions(draw, tmp_path):
     bare = [dataclasses.replace(record, folder=tmp_path / "nowhere") for record in b]
     assert interval(bare) is None
     assert best_group({"a": a, "b": bare}) == {"a": True}
-    with pytest.raises(RecordError, match="lack their predictions"):
-        compare(a, bare)
+    with pytest.raises(RecordError, match="have no predictions"):
+        paired_difference(a, bare)
 
 
 def test_damaged_predictions_are_not_passed_over(toy_run, monkeypatch):
@@ -274,7 +274,7 @@ def test_group_of_the_best(draw):
 def test_many_rows_do_not_hide_what_is_clear(draw):
     """The more methods are clearly worse, the less it takes to be told from the best."""
     best, *others = draw(0.5, *[0.0] * 9, alike=0.9, seed=0.012)
-    p_values = [compare(best, other).p for other in others]
+    p_values = [paired_difference(best, other).p for other in others]
     found = best_group({"best": best} | {str(i): other for i, other in enumerate(others)})
     ranked = sorted(p_values)
     # Benjamini and Hochberg (1995): the largest k with p_(k) <= k q / m, and all before it.
@@ -346,7 +346,7 @@ def test_groups_end_at_the_critical_difference(draw):
     assert found.groups == (("a", "b", "c"), ("b", "c", "d"), ("c", "d", "e"), ("d", "e", "f"))
     one = average_ranks({"0": same["0"]})
     assert (one.critical_difference, one.groups, one.p) == (None, (), None)
-    with pytest.raises(RequestError, match="not two methods"):
+    with pytest.raises(RequestError, match="fewer than two methods"):
         average_ranks({"0": board(*range(6)), "1": {"g": [template]}})
 
 
@@ -354,9 +354,9 @@ def test_groups_end_at_the_critical_difference(draw):
 def test_calibration_in_short(tmp_path, effect):
     """What the slow test shows for all cases, roughly and for three seeds."""
     world = World(seed=simulated.SEED_EFFECTS[effect])
-    covered, told_apart = simulated.calibration(world, 3, 250, tmp_path)
+    covered, false_alarms = simulated.calibration(world, 3, 250, tmp_path)
     assert 92 <= covered <= 98
-    assert 2 <= told_apart <= 8
+    assert 2 <= false_alarms <= 8
 
 
 @pytest.mark.slow
@@ -368,9 +368,9 @@ def test_calibration(tmp_path, seeds, effect):
     One point is added for what 2,000 tries leave open.
     """
     world = World(seed=simulated.SEED_EFFECTS[effect])
-    covered, told_apart = simulated.calibration(world, seeds, 2000, tmp_path)
+    covered, false_alarms = simulated.calibration(world, seeds, 2000, tmp_path)
     assert 92 <= covered <= 98
-    assert 2 <= told_apart <= 8
+    assert 2 <= false_alarms <= 8
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from fsdil_bench import Record, find_records
 from fsdil_bench.errors import RecordError
 from fsdil_bench.records import checks as record_checks
 from fsdil_bench.records.checks import NO_HASH, check_folder
-from fsdil_bench.records.record import content_hash, file_sha256
+from fsdil_bench.records.record import content_hash, file_sha256, find_folders
 
 PUBLISHED = Path(fsdil_bench.__file__).parent.parent / "leaderboards" / "records"
 
@@ -70,7 +70,7 @@ def test_the_hash_is_of_the_content_not_of_the_layout(folder):
 @pytest.mark.parametrize("place", [("cost", "peak_memory_bytes"), ("provenance", "threads")])
 def test_an_edit_that_nothing_else_shows_breaks_the_hash(folder, place):
     edit(folder, lambda v: v[place[0]].update({place[1]: 1234}))
-    assert "content_sha256 does not fit" in problems(folder)
+    assert "content_sha256 does not match" in problems(folder)
     with pytest.raises(RecordError, match="was changed after it was written"):
         Record.load(folder)
     with pytest.raises(RecordError, match="was changed"):
@@ -79,7 +79,7 @@ def test_an_edit_that_nothing_else_shows_breaks_the_hash(folder, place):
 
 def test_a_tampered_matrix(folder):
     edit(folder, lambda v: v["matrix"][2].__setitem__(1, 99.0), rehash=True)
-    assert "matrix[2][1] is 99.0, but the predictions give" in problems(folder)
+    assert "matrix[2][1] is 99.0, but the predictions say" in problems(folder)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_tampered_matrix(folder):
         (lambda v: v["metrics"].update({"AA*": 99.0}), "metrics.AA* is 99.0"),
         (lambda v: v["metrics"].update({"FA*": None}), "metrics.FA* is None"),
         (lambda v: v["oracle_metrics"].update({"Last": 1.0}), "oracle_metrics.Last is 1.0"),
-        (lambda v: v["oracle_matrix"].pop(), "oracle_matrix has 3 in place of 4"),
+        (lambda v: v["oracle_matrix"].pop(), "oracle_matrix has 3 instead of 4"),
         (lambda v: v["routing"].__setitem__(0, 3.0), "routing[0] is 3.0"),
         (lambda v: v["spec"].update({"seed": 7}), "run_id is"),
         (lambda v: v["spec"]["order"].reverse(), "spec.order"),
@@ -155,11 +155,11 @@ def test_tampered_predictions(folder):
         content = {name: arrays[name] for name in arrays.files}
     change(content)
     np.savez_compressed(path, **content)
-    assert "predictions_sha256 does not fit" in problems(folder)
+    assert "predictions_sha256 does not match" in problems(folder)
     rewrite_predictions(folder, change)
     found = problems(folder)
     assert "predictions_sha256" not in found
-    assert "but the predictions give 0.0" in found
+    assert "but the predictions say 0.0" in found
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_tampered_predictions(folder):
         (lambda a: a.update(more=np.zeros(3, int)), "holds unknown more"),
         (lambda a: a.update(classes_0=a["classes_0"][:-1]), "classes_0 in predictions.npz is"),
         (lambda a: a.update(classes_0=a["classes_0"] + 0.5), "classes_0 in predictions.npz is"),
-        (lambda a: a.update(classes_0=a["classes_0"] + 3), "beyond 0 to 2"),
+        (lambda a: a.update(classes_0=a["classes_0"] + 3), "outside 0 to 2"),
         (lambda a: a.update(domains=a["domains"][::-1]), "domains in predictions.npz"),
     ],
 )
@@ -181,7 +181,7 @@ def test_predictions_of_another_form(folder, change, message):
 def test_predictions_of_another_run(finished, folder):
     shutil.copyfile(finished[1] / "predictions.npz", folder / "predictions.npz")
     found = problems(folder)
-    assert "predictions_sha256 does not fit" in found
+    assert "predictions_sha256 does not match" in found
     assert "matrix[" in found
 
 
@@ -228,7 +228,7 @@ def test_every_field_of_a_record_is_in_the_schema():
 
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="installed without the boards")
 def test_the_published_records_are_valid():
-    folders = record_checks.find_folders(PUBLISHED)
+    folders = find_folders(PUBLISHED)
     assert len(folders) >= 90
     assert {f: p for f in folders[::5] if (p := check_folder(f).problems)} == {}
 

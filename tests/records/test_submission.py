@@ -85,7 +85,7 @@ def test_a_folder_for_a_pull_request(call, runs, tmp_path):
     assert call("verify", "--no-run", "mine")[0] == 0
     code, _, err = call("submit", runs, "--out", "mine")
     assert code == 2
-    assert "is there already" in err
+    assert "exists already" in err
 
 
 def test_records_that_are_not_valid_are_not_packed(call, runs):

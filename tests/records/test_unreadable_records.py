@@ -34,7 +34,7 @@ def spoil_predictions(folder):
 DAMAGES = {
     garble: "record.json cannot be read",
     make_newer: "record.json has schema 99",
-    make_older: "record.json has not the form of this version: method.code is missing",
+    make_older: "record.json does not have the form of this version: method.code is missing",
     spoil_predictions: "predictions.npz does not match its record",
 }
 COMMANDS = [

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from fsdil_bench.report.leaderboards import copy_records, latex, markdown, write_leaderboards
 from fsdil_bench.report.leaderboards.commands import reproduce
+from fsdil_bench.report.leaderboards.formatting import seed_list
 from fsdil_bench.report.leaderboards.page import for_script
-from fsdil_bench.report.leaderboards.text import seed_list
 
 NASTY = "</script><img src=x onerror=alert(1)>|`x`\n*[a](javascript:b)* & \\_{} #1 100% $x$ ~^ \"'"
 

@@ -24,7 +24,6 @@ from fsdil_bench.runs.rerun import (
     Outcome,
     allowed,
     compare,
-    row_of,
     surroundings,
     verify,
 )
@@ -244,11 +243,6 @@ def test_other_test_images(record, finished):
 def test_a_record_is_never_compared_with_itself(record, toy_registry):
     with pytest.raises(RequestError, match="holds the records"):
         verify(record, registry=toy_registry, out=record.folder.parent.parent)
-
-
-def test_rows_are_seeds_of_one_method(finished):
-    assert row_of(finished[0]) == row_of(finished[1])
-    assert row_of(finished[0]) != row_of(replace(finished[1], sealed=True))
 
 
 # --- the command ---

@@ -1,12 +1,12 @@
 """The numbers that the CVLC paper reports, and whether measured ones agree with them.
 
-    from fsdil_bench import paper
+    from fsdil_bench.analysis import paper
 
     number = paper.reported("core50", 1, "cvlc", "AA*")
     verdict = paper.verdict(number, 95.6, 95.3, 95.9, comparable=True)
 
-`results.csv` holds every number of the paper's result tables; data sets and methods are asked for
-by the names that they have here.
+`results.csv` holds every number of the paper's result tables; data sets and methods go by the
+names that they have here.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Does a measured number agree with the paper's? One of four answers.
 
 - *not run*: nothing was measured.
-- *not comparable*: the measured number is of something else; the verdict says of what.
-- *reproduced*: the 95 % confidence interval of the difference of the two means holds zero.
+- *not comparable*: the two numbers are of different settings; the verdict says what differs.
+- *reproduced*: the 95 % confidence interval of the difference of the two means contains zero.
 - *not reproduced*: it does not.
 
-The interval of the difference is put together from the two means' own intervals (Zou and Donner,
+The interval of the difference is combined from the intervals of the two means (Zou and Donner,
 2008: each side is the root of the summed squares of the two distances that point to it). The
 measured mean comes with its interval. The paper's is mean ± t s / √(n - 1) for the population
 standard deviation s it prints over n seeds, with t the 97.5 % quantile of Student's distribution
 with n - 1 degrees of freedom; half a unit of the last printed digit is added. Where the paper
 prints no deviation, only that half unit is left.
 
-An interval that is wide because there are few seeds holds almost anything: look at `margin`.
+An interval that is wide because there are few seeds contains almost anything: look at `margin`.
 """
 
 from __future__ import annotations

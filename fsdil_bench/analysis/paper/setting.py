@@ -1,6 +1,6 @@
-"""What the paper's numbers are of, and what is different in a run.
+"""The setting of the paper's numbers, and what is different in a run.
 
-Some differences hold for every run here and are no obstacle (docs/paper.md): class names and
+Some differences hold for every run here and are accepted (docs/paper.md): class names and
 synonyms are this project's own, the shots are drawn by seed, every seed learns its own base domain,
 and CORe50's split is drawn once for all seeds.
 """
@@ -49,12 +49,12 @@ SETTINGS = {
 
 
 def what_differs(
-    record: Record, reported: Reported, usual_config: Mapping[str, Any] | None = None
+    record: Record, reported: Reported, defaults: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """What sets a run apart from the setting of a number of the paper; nothing: comparable.
+    """In what a run differs from the setting of a number of the paper; if in nothing, they compare.
 
-    `usual_config` are the options that the method has on this data set by default; where it is
-    given, other options are named, too. CVLC's `mode` may be either one: both claim the number.
+    `defaults` are the method's default options on this data set. Where they are given, options that
+    were changed are named too. CVLC's `mode` may be either one: both claim the number.
     """
     spec, scenario = record.spec, record.scenario
     setting = SETTINGS[reported.dataset]
@@ -64,7 +64,10 @@ def what_differs(
         (identity.dataset != reported.dataset, f"data set {identity.dataset}"),
         (identity.shots != reported.shots, f"{identity.shots} shots"),
         (bool(identity.variant), f"variant @{identity.variant}"),
-        (reported.backbone != "CLIP", f"the paper's is of another backbone, {reported.backbone}"),
+        (
+            reported.backbone != "CLIP",
+            f"the paper's number is of another backbone, {reported.backbone}",
+        ),
         (spec["backbone"] != BACKBONE, f"backbone {spec['backbone']}"),
         (spec["precision"] not in PRECISIONS, f"precision {spec['precision']}"),
         (
@@ -84,14 +87,14 @@ def what_differs(
         ("smaller_than_published" in scenario, "training images are missing"),
         (not record.method["exemplar_free"], "old images are kept"),
     ]
-    return [what for differs, what in found if differs] + _options(spec["config"], usual_config)
+    return [what for differs, what in found if differs] + _changed_options(spec["config"], defaults)
 
 
-def _options(config: Mapping[str, Any], usual: Mapping[str, Any] | None) -> list[str]:
-    if usual is None:
+def _changed_options(config: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> list[str]:
+    if defaults is None:
         return []
-    others = [key for key in config if key != "mode" and config[key] != usual.get(key)]
-    return [f"option {key}={config[key]}" for key in others]
+    changed = [key for key in config if key != "mode" and config[key] != defaults.get(key)]
+    return [f"option {key}={config[key]}" for key in changed]
 
 
 def _order(names: tuple[str, ...]) -> str:

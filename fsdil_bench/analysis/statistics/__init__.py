@@ -11,29 +11,22 @@ best of them or over several boards (`ranking`). Everything is deterministic.
 from __future__ import annotations
 
 from .outcomes import correct, weights_of
-from .paired import (
-    Comparison,
-    check_comparable,
-    compare,
-    difference_of,
-    shared_seeds,
-)
+from .paired import PairedDifference, difference_of, paired_difference, shared_seeds
 from .ranking import Ranking, average_ranks, best_group, holm
 from .uncertainty import Estimate, Interval, interval
 
 __all__ = [
-    "Comparison",
     "Estimate",
     "Interval",
+    "PairedDifference",
     "Ranking",
     "average_ranks",
     "best_group",
-    "check_comparable",
-    "compare",
     "correct",
     "difference_of",
     "holm",
     "interval",
+    "paired_difference",
     "shared_seeds",
     "weights_of",
 ]

@@ -20,13 +20,8 @@ _MOST_KEPT = 4096
 _kept: dict[str, np.ndarray] = {}
 
 
-def image_counts(record: Record) -> list[int]:
-    """The number of test images of each domain."""
-    return [int(domain["test"]) for domain in record.scenario["domains"]]
-
-
 def has_predictions(records: Sequence[Record]) -> bool:
-    """Whether the per-sample predictions of all records are there to be read."""
+    """Whether all records have their file of predictions."""
     return all(r.folder is not None and (r.folder / PREDICTIONS_FILE).is_file() for r in records)
 
 
@@ -37,15 +32,15 @@ def correct(record: Record) -> np.ndarray:
 
 
 def _packed(record: Record) -> np.ndarray:
-    """The same with eight steps to a byte, the first step in its highest bit; read once per record.
+    """The same, eight steps to a byte, the first step in the highest bit. Each record is read once.
 
-    So boards over thousands of runs of large test sets stay in memory.
+    Packed, the runs of boards with thousands of records fit into memory.
     """
     packed = _kept.get(record.predictions_sha256)
     if packed is None:
         arrays = record.predictions()
         labels = arrays["labels"]
-        right = np.zeros((len(record.matrix), sum(image_counts(record))), dtype=bool)
+        right = np.zeros((len(record.matrix), sum(record.test_counts)), dtype=bool)
         for t, row in enumerate(right):
             classes = arrays[f"classes_{t}"]
             row[: len(classes)] = classes == labels[: len(classes)]
@@ -78,7 +73,7 @@ def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:
 def contributions(records: Sequence[Record], weights: np.ndarray) -> np.ndarray:
     """Row s: for each test image the percentage points it earned in record s, as a share of its
     domain: their means over each domain's images add up to the score."""
-    ends = np.cumsum(image_counts(records[0]))
+    ends = np.cumsum(records[0].test_counts)
     # Of eight steps there are only 256 patterns: what each is worth in each domain is looked up.
     patterns = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
     eights = np.split(weights, range(8, len(weights), 8))

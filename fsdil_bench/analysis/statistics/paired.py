@@ -2,7 +2,7 @@
 
 Differences are A minus B, so positive means that A is better. Seeds that both have are paired:
 they share the draw of the K images. Where they share none, seeds are paired in order, which is
-valid (the draws are independent) and merely gains nothing.
+valid (the draws are independent), but gains nothing.
 """
 
 from __future__ import annotations
@@ -12,27 +12,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fsdil_bench.analysis.grouping import differences
 from fsdil_bench.errors import RecordError, RequestError
 from fsdil_bench.records.record import Record
 
-from .outcomes import (
-    contributions,
-    correct,
-    has_predictions,
-    image_counts,
-    weights_of,
-)
+from .outcomes import contributions, correct, has_predictions, weights_of
 from .uncertainty import Estimate, Interval, estimate
+
+#: What paired runs must have in common; in other respects they may differ (`grouping`).
+_MUST_AGREE = ("backbone", "weights", "order", "classes", "tests")
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What records say of the difference between A and B (A minus B, in percentage points).
+class PairedDifference:
+    """How much better A is than B in one score (A minus B, in percentage points).
 
-    `effect` is the share of the disagreements (an image that one of the two gets right and the
-    other wrong, weighted as in the score) that A wins: 0.5 is none, and by Cohen's g, 0.55 is
-    small, 0.65 medium, 0.75 large. It is None where they never disagree. `cannot` says what these
-    records leave open; empty where nothing is.
+    `effect` is the share of the disagreements (images that exactly one of the two gets right,
+    weighted as in the score) that A wins: 0.5 is no effect, and by Cohen's g, 0.55 is small, 0.65
+    medium, 0.75 large. It is None where they never disagree. `summary` is the result in a sentence.
+    `caveat` says what so few seeds cannot show; it is empty where there are enough.
     """
 
     metric: str
@@ -43,39 +41,38 @@ class Comparison:
     p: float
     effect: float | None
     seeds: tuple[int, ...]
-    said: str
-    cannot: str
+    summary: str
+    caveat: str
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is told from zero at the interval's level."""
+        """Whether the difference is significant at the interval's level."""
         return self.p < 1 - self.interval.level
 
 
-def compare(
+def paired_difference(
     a: Sequence[Record], b: Sequence[Record], metric: str = "AA*", level: float = 0.95
-) -> Comparison:
-    """Compare the records of two methods on one board, paired by image and by seed."""
+) -> PairedDifference:
+    """Compare the records of two methods on the same test images, paired by image and by seed."""
     a, b = shared_seeds(a, b)
-    counts = image_counts(a[0])
-    weights = weights_of(metric, counts)
+    weights = weights_of(metric, a[0].test_counts)
     if weights is None:
         raise RequestError(f"{metric} is undefined for a single domain", "Choose another --metric.")
     found = difference_of(a, b, weights)
     names = _names(a[0], b[0])
     interval = found.interval(level)
     p = found.p_value()
-    return Comparison(
+    return PairedDifference(
         metric, *names, found.mean, interval, p, _effect(a, b, weights),
-        tuple(record.spec["seed"] for record in a),
-        _sentence(metric, *names, found, interval, p), _open(found.seeds),
+        tuple(record.seed for record in a),
+        _summary(metric, *names, found, interval, p), _caveat(found.seeds),
     )  # fmt: skip
 
 
 def difference_of(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> Estimate:
     """The difference in the weighted sum of accuracies between paired records."""
-    apart = contributions(a, weights) - contributions(b, weights)
-    return estimate(apart, image_counts(a[0]))
+    gains = contributions(a, weights) - contributions(b, weights)
+    return estimate(gains, a[0].test_counts)
 
 
 def shared_seeds(a: Sequence[Record], b: Sequence[Record]) -> tuple[list[Record], list[Record]]:
@@ -100,32 +97,26 @@ def _by_seed(records: Sequence[Record]) -> dict[int, Record]:
         raise RequestError("there are no records to compare", "Give runs of both methods.")
     if not has_predictions(records):
         raise RecordError(
-            f"runs of {records[0].spec['method']} lack their predictions", "Run them again."
+            f"runs of {records[0].spec['method']} have no predictions", "Run them again."
         )
     found: dict[int, Record] = {}
     for record in records:
-        seed = record.spec["seed"]
+        seed = record.seed
         if found.setdefault(seed, record).run_id != record.run_id:
             raise RequestError(
                 f"two different runs of {record.spec['method']} have seed {seed}",
-                "They differ in settings or code; name the folders of those that belong together.",
+                "They differ in options or code: give a folder with those that belong together.",
             )
     return found
 
 
 def check_comparable(a: Record, b: Record) -> None:
-    """Refuse runs on other domains, test images or classes, or of another backbone."""
-    differ = {
-        "domains, or another order of them": _domains(a) != _domains(b),
-        "test images": _tests(a) != _tests(b),
-        "classes": a.scenario["classes"] != b.scenario["classes"],
-        f"backbones ({_backbone(a)}, {_backbone(b)})": _backbone(a) != _backbone(b),
-    }
-    for what, different in differ.items():
-        if different:
+    """Refuse runs with different domains, test images, classes or backbones."""
+    for name, text in differences(a, b).items():
+        if name in _MUST_AGREE:
             raise RequestError(
-                f"{_name(a)} and {_name(b)} do not compare: they have different {what}",
-                "Compare runs of one board (`fsdil-bench leaderboard` shows which those are).",
+                f"{_name(a)} and {_name(b)} cannot be compared: they differ in {text}",
+                "Compare runs of one board (`fsdil-bench leaderboard` shows the boards).",
             )
 
 
@@ -134,25 +125,13 @@ def _check_training(a: Record, b: Record) -> None:
     same = all(a.spec[name] == b.spec[name] for name in ("scenario", "base_limit"))
     if same and _trains(a) != _trains(b):
         raise RequestError(
-            f"{_name(a)} and {_name(b)} learned from different images under seed {a.spec['seed']}",
-            "The data set was changed between the runs, or the protocol: run both again.",
+            f"{_name(a)} and {_name(b)} learned from different images under seed {a.seed}",
+            "The data set or the protocol changed between the runs: run both again.",
         )
-
-
-def _domains(record: Record) -> list[str]:
-    return [domain["name"] for domain in record.scenario["domains"]]
-
-
-def _tests(record: Record) -> list[str]:
-    return [domain["test_sha256"] for domain in record.scenario["domains"]]
 
 
 def _trains(record: Record) -> list[str]:
     return [domain["train_sha256"] for domain in record.scenario["domains"]]
-
-
-def _backbone(record: Record) -> str:
-    return f"{record.spec['backbone']} with weights {record.method['weights'][:8]}"
 
 
 def _name(record: Record) -> str:
@@ -160,7 +139,7 @@ def _name(record: Record) -> str:
 
 
 def _names(a: Record, b: Record) -> tuple[str, str]:
-    """What to call the two: by what sets them apart."""
+    """What to call the two: by method, else by scenario, else A and B."""
     ours, theirs = a.spec["method"], b.spec["method"]
     if ours != theirs:
         return ours, theirs
@@ -170,7 +149,7 @@ def _names(a: Record, b: Record) -> tuple[str, str]:
 
 
 def _effect(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> float | None:
-    counts = image_counts(a[0])
+    counts = a[0].test_counts
     worth = np.repeat(weights / np.asarray(counts), counts, axis=1)
     won = lost = 0.0
     for ours, theirs in zip(a, b, strict=True):
@@ -180,7 +159,7 @@ def _effect(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> fl
     return won / (won + lost) if won + lost else None
 
 
-def _sentence(metric: str, a: str, b: str, found: Estimate, interval: Interval, p: float) -> str:
+def _summary(metric: str, a: str, b: str, found: Estimate, interval: Interval, p: float) -> str:
     level = f"{interval.level:.0%} interval"
     if p < 1 - interval.level:
         better, worse = (a, b) if found.mean > 0 else (b, a)
@@ -190,12 +169,13 @@ def _sentence(metric: str, a: str, b: str, found: Estimate, interval: Interval, 
             f" ({level} {low:.2f} to {high:.2f}), p = {p:.2g}."
         )
     return (
-        f"{a} and {b} cannot be told apart: the difference in {metric} is {found.mean:+.2f} points"
+        f"There is no significant difference between {a} and {b}:"
+        f" {found.mean:+.2f} points of {metric}"
         f" ({level} {interval.low:+.2f} to {interval.high:+.2f}), p = {p:.2g}."
     )
 
 
-def _open(seeds: int) -> str:
+def _caveat(seeds: int) -> str:
     if seeds == 1:
         return (
             "One seed: the interval and p cover the choice of test images only. Whether another"

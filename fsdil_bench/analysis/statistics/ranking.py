@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeVar
 
 import numpy as np
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.record import Record
 
-from .outcomes import has_predictions, image_counts, weights_of
+from .outcomes import has_predictions, weights_of
 from .paired import difference_of, shared_seeds
+
+K = TypeVar("K", bound=tuple[str, ...] | str)
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Average ranks over boards (1 is best, ties share), the best first.
 
-    `p` is that of Friedman's test that all methods are alike. Two methods differ if their average
-    ranks are further apart than `critical_difference` (Nemenyi's test; None for fewer than two
-    boards). `groups` are the largest sets of methods that cannot be told apart. `left_out` are
-    methods that some board lacks.
+    `p` is the p-value of Friedman's test that all methods are equally good. Two methods differ if
+    their average ranks are further apart than `critical_difference` (Nemenyi's test; None for fewer
+    than two boards). `groups` are the largest sets of methods without a significant difference.
+    `left_out` are methods that are missing on some board.
     """
 
     ranks: dict[str, float]
@@ -35,14 +38,14 @@ class Ranking:
 
 
 def best_group(
-    rows: Mapping[str, Sequence[Record]], metric: str = "AA*", level: float = 0.95
-) -> dict[str, bool]:
-    """For every row of a board whether it cannot be told from the best one.
+    rows: Mapping[K, Sequence[Record]], metric: str = "AA*", level: float = 0.95
+) -> dict[K, bool]:
+    """For every row of a board: is it as good as the best one, as far as the records can tell?
 
-    Each is tested against the row with the highest mean, paired by image and seed. Of the rows that
-    are told apart, at most a share of 1 - level is expected to be so by chance (Benjamini and
-    Hochberg, 1995); to exclude even one in a table of thirty would take far more seeds than three.
-    Rows without predictions or without the score are left out.
+    Each row is tested against the row with the highest mean, paired by image and seed. Among the
+    rows that are found worse, at most a share of 1 - level is expected to be so by chance
+    (Benjamini and Hochberg, 1995). To exclude even one such row in a table of thirty would take far
+    more seeds than three. Rows without predictions or without the score are left out.
     """
     from scipy.stats import false_discovery_control
 
@@ -61,7 +64,7 @@ def best_group(
 
 
 def holm(p_values: Sequence[float], alpha: float = 0.05) -> list[bool]:
-    """Which hypotheses are rejected if the chance of any false rejection is to be `alpha`."""
+    """Which hypotheses to reject if the chance of any false rejection is to be at most `alpha`."""
     rejected = [False] * len(p_values)
     for done, position in enumerate(np.argsort(p_values, kind="stable")):
         if p_values[position] > alpha / (len(p_values) - done):
@@ -75,10 +78,10 @@ def average_ranks(
     metric: str = "AA*",
     level: float = 0.95,
 ) -> Ranking:
-    """Rank methods over boards: `boards[scenario][method]` are the records of its seeds.
+    """Rank methods over boards; `boards[board][method]` are the records of the method's seeds.
 
-    After Demšar (JMLR 2006). The tests take boards as independent; shots of one data set, with the
-    same test images, are not quite.
+    After Demšar (JMLR 2006). The tests treat boards as independent. Boards of one data set with
+    different shots share test images, so they are not quite independent.
     """
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
@@ -87,7 +90,7 @@ def average_ranks(
     ]
     if len(everywhere) < 2:
         raise RequestError(
-            "there are not two methods that all boards have", "Run more methods on all of them."
+            "fewer than two methods are on all boards", "Run more methods on all of them."
         )
     table = np.array([[_mean(rows[m], metric) for m in everywhere] for rows in boards.values()])
     if any(value is None for value in table.ravel()):
@@ -131,6 +134,6 @@ def _mean(records: Sequence[Record], metric: str) -> float | None:
 
 def _p_value(best: Sequence[Record], other: Sequence[Record], metric: str) -> float:
     a, b = shared_seeds(best, other)
-    weights = weights_of(metric, image_counts(a[0]))
+    weights = weights_of(metric, a[0].test_counts)
     assert weights is not None  # rows without the score were left out
     return difference_of(a, b, weights).p_value()

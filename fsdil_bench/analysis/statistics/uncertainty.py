@@ -25,7 +25,7 @@ import numpy as np
 
 from fsdil_bench.records.record import Record
 
-from .outcomes import contributions, has_predictions, image_counts, weights_of
+from .outcomes import contributions, has_predictions, weights_of
 
 _BLEND = 1.25
 
@@ -122,13 +122,13 @@ def interval(
 ) -> Interval | None:
     """The confidence interval of one method's expected score, from its records of several seeds.
 
-    With one seed it covers the choice of test images only, and says so. None where the score is
-    undefined or predictions are not there.
+    With one seed it covers the choice of test images only, and says so. It is None where the score
+    is undefined or predictions are missing.
     """
-    counts = image_counts(records[0])
+    counts = records[0].test_counts
     weights = weights_of(metric, counts)
     if weights is None or not has_predictions(records):
         return None
-    in_order = sorted(records, key=lambda record: record.spec["seed"])  # a fixed order of sums
+    in_order = sorted(records, key=lambda record: record.seed)  # a fixed order of sums
     found = estimate(contributions(in_order, weights), counts).interval(level)
     return Interval(max(found.low, 0.0), min(found.high, 100.0), level, found.covers)

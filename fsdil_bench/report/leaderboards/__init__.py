@@ -1,20 +1,21 @@
 """Leaderboards from run records: the same files, byte for byte, for the same records.
 
-grouping      which records may be compared, and which boards make one table of a paper
-unfinished    runs that were begun and have no record
-rows          one row per method, config and code version: scores, seeds, cost
-standing      which rows cannot be told from the best
-against       measured beside reported numbers
-commands      what to type to get a result again
-text          numbers and names as text
-markdown, latex, tables, page    the formats
-publish       writes them all
+columns                    what a board shows of a row; a new column is added there
+markdown, latex, page      the formats for readers (`page` is index.html, `page_data` its content)
+csv_json                   the formats for programs
+paper_lines                measured numbers beside those that the paper reports
+commands                   what to type to get a result again
+formatting                 numbers and names as text
+write                      writes all files
+
+Rows, boards and sheets themselves are made by `fsdil_bench.analysis.boards`.
 """
 
 from __future__ import annotations
 
-from fsdil_bench.analysis.boards import Board, Sheet, group_into_boards
+from fsdil_bench.analysis.boards import Board, Sheet
+from fsdil_bench.analysis.grouping import group_into_boards
 
-from .publish import copy_records, write_leaderboards
+from .write import copy_records, write_leaderboards
 
 __all__ = ["Board", "Sheet", "copy_records", "group_into_boards", "write_leaderboards"]

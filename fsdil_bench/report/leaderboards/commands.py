@@ -1,4 +1,4 @@
-"""What to type to get a result again, from what its records say."""
+"""What to type to get a result again, according to its records."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from fsdil_bench.records.record import Record
 from fsdil_bench.records.redaction import without_folders
 
-from .text import seed_list
+from .formatting import seed_list
 
-_ALSO_TYPED = {"--backbone": "-b", "--order": "--base"}  # other words for the same
+_ALSO_TYPED = {"--backbone": "-b", "--order": "--base"}  # other names of the same option
 
 
 def reproduce(records: Sequence[Record]) -> str:
-    """The command behind the runs of one row.
+    """The command that makes the runs of one row.
 
-    Where a recorded command tells which options were typed, those; else all that a run has, since
-    what was the default at the time is not in a record. Folders are left out: they were another
-    machine's.
+    It has the options that were typed, where the recorded command shows them. Otherwise it has all
+    options, because a record does not say which were defaults at the time. Folders are left out:
+    they belong to another machine.
     """
     record, spec = records[0], records[0].spec
     typed = _typed(record)
     words = ["fsdil-bench", "run", "--method", spec["method"], "--scenario", spec["scenario"]]
-    words += ["--seeds", seed_list([each.spec["seed"] for each in records])]
+    words += ["--seeds", seed_list([each.seed for each in records])]
     for option, value in _options(record):
         if typed is None or _was_typed(option, value, typed):
             words += [option, value]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from fsdil_bench.analysis.boards import Sheet
+from fsdil_bench.analysis.boards import Board, Sheet
 from fsdil_bench.analysis.rows import Row
 
-from .columns import PAIRS, by_label, ceiling
-from .text import ABSENT
+from .formatting import ABSENT, METRIC_PAIRS, one_line
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -26,31 +24,31 @@ _NAMES = {"AA*": "AA$^*$", "FA*": "FA$^*$"}
 
 def escape(text: str) -> str:
     """`text` as LaTeX prints it; control characters become spaces."""
-    plain = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+", " ", text)
-    return "".join(_SPECIAL.get(sign, sign) for sign in plain)
+    return "".join(_SPECIAL.get(sign, sign) for sign in one_line(text))
 
 
-def latex(sheet: Sheet, rows: Mapping[int, Sequence[Row]]) -> str:
-    """All tables of a sheet; `rows` are those of its boards by shots."""
+def latex(sheet: Sheet) -> str:
+    """All tables of a sheet."""
+    title, backbone = escape(sheet.key.title), escape(sheet.key.backbone)
     head = [
-        f"% {escape(sheet.title)}, {escape(sheet.backbone)}: needs \\usepackage{{booktabs}}",
+        f"% {title}, {backbone}: needs \\usepackage{{booktabs}}",
         "% Percent, mean and population standard deviation over seeds; higher is better.",
         "% Bold: best mean; underlined: second; dagger: keeps old images, not ranked.",
     ]
-    if any(row.keeps_features for members in rows.values() for row in members):
+    if any(row.keeps_features for row in sheet.rows):
         head.append("% Section sign: the state can hold the feature of a single training image.")
-    return "\n".join([*head, *("\n" + _tabular(rows, pair) for pair in PAIRS)]) + "\n"
+    return "\n".join([*head, *("\n" + _tabular(sheet, pair) for pair in METRIC_PAIRS)]) + "\n"
 
 
-def _tabular(rows: Mapping[int, Sequence[Row]], pair: Sequence[str]) -> str:
-    shots = list(rows)
+def _tabular(sheet: Sheet, pair: Sequence[str]) -> str:
+    shots = sheet.shots
     heads = " & ".join(rf"\multicolumn{{{len(pair)}}}{{c}}{{{k}-shot}}" for k in shots)
     rules = " ".join(
         rf"\cmidrule(lr){{{first}-{first + len(pair) - 1}}}"
         for first in range(2, 2 + len(pair) * len(shots), len(pair))
     )
     names = " & ".join(_NAMES.get(metric, metric) for _ in shots for metric in pair)
-    ranks = {(k, metric): _two_best(rows[k], metric) for k in shots for metric in pair}
+    best = {(b.shots, metric): _two_best(b, metric) for b in sheet.boards for metric in pair}
     lines = [
         rf"\begin{{tabular}}{{l{'c' * len(pair) * len(shots)}}}",
         r"\toprule",
@@ -59,28 +57,28 @@ def _tabular(rows: Mapping[int, Sequence[Row]], pair: Sequence[str]) -> str:
         rf"Method & {names} \\",
         r"\midrule",
     ]
-    for label, found in by_label(rows).items():
-        cells = [_cell(found.get(k), metric, ranks[k, metric]) for k in shots for metric in pair]
-        mark = "$^\\dagger$" if ceiling(found.values()) else ""
-        mark += "$^\\S$" if any(row.keeps_features for row in found.values()) else ""
+    for label, rows in sheet.rows_by_label().items():
+        cells = [_cell(rows.get(k), metric, best[k, metric]) for k in shots for metric in pair]
+        mark = "" if all(row.exemplar_free for row in rows.values()) else "$^\\dagger$"
+        mark += "$^\\S$" if any(row.keeps_features for row in rows.values()) else ""
         lines.append(rf"{escape(label)}{mark} & {' & '.join(cells)} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def _two_best(rows: Sequence[Row], metric: str) -> list[float]:
-    """The best and the second mean, as printed: what prints alike ranks alike."""
+def _two_best(board: Board, metric: str) -> list[float]:
+    """The best and the second mean, rounded as they are printed."""
     means = {
         round(mean, 2)
-        for row in rows
-        if row.records and row.exemplar_free and (mean := row.scores[metric][0]) is not None
+        for row in board.rows
+        if row.records and row.exemplar_free and (mean := row.scores[metric].mean) is not None
     }
     return sorted(means, reverse=True)[:2]
 
 
 def _cell(row: Row | None, metric: str, best: Sequence[float]) -> str:
     if row is None or not row.records:
-        return (row.state() if row else "") or ABSENT.replace("–", "--")
-    mean, std = row.scores[metric]
+        return (row.unfinished_states() if row else "") or ABSENT.replace("–", "--")
+    mean, std = row.scores[metric].mean, row.scores[metric].std
     if mean is None:
         return "--"
     text = f"{mean:.2f}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tabulate import tabulate
@@ -14,11 +13,11 @@ from fsdil_bench.analysis.rows import Row
 from fsdil_bench.analysis.unfinished import Unfinished
 from fsdil_bench.records.metrics import METRICS
 
-from .columns import PAIRS, by_label, ceiling
-from .paper_columns import Comparison
-from .text import ABSENT, interval, score, seeds, share
+from .columns import AUDIT_MARKS, MARKDOWN, marked_label, marked_score, table_of
+from .formatting import ABSENT, METRIC_PAIRS, score
+from .formatting import escape_markdown as escape
+from .paper_lines import PaperLine
 
-_AUDIT_MARKS = {"images": " †", "features": " ‡", "": ""}
 _AUDIT_NOTE = (
     "{} by size alone, the state could hold the {} seen so far, or what it grew by those of a new"
     " domain; whether it does was not looked at."
@@ -47,21 +46,10 @@ _ONE_SEED_NOTE = (
 )
 
 
-def escape(text: str) -> str:
-    """`text` as Markdown prints it: no markup, no link, no end of a cell or line."""
-    plain = re.sub(r"[\x00-\x1f\x7f\u0085\u2028\u2029]+", " ", text)
-    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    plain = re.sub(r"([\\`*_\[\]|~#!])", r"\\\1", plain)
-    # GitHub makes links of bare addresses.
-    return re.sub(r"(?i)(www)\.", r"\1&#46;", plain.replace("://", ":&#47;&#47;"))
-
-
 def index_page(
-    sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]],
-    stray: Sequence[Unfinished],
-    comparisons: Sequence[Comparison],
+    sheets: Sequence[Sheet], stray: Sequence[Unfinished], paper_lines: Sequence[PaperLine]
 ) -> str:
-    """The entry: all sheets with their boards. `stray` are unfinished runs that fit none."""
+    """The index: all sheets with their boards. `stray` are unfinished runs without a board."""
     lines = [
         "# Leaderboards",
         "",
@@ -70,95 +58,76 @@ def index_page(
         " programs. One table per data set, domain order, backbone and precision: what does not"
         " compare is never mixed.",
     ]
-    for sheet, rows in sheets:
-        lines += ["", f"## {escape(sheet.title)}, {escape(sheet.backbone)}", "", _about(sheet), ""]
+    for sheet in sheets:
+        lines += ["", f"## {_title(sheet)}", "", _about(sheet), ""]
         lines += [f"[All shots side by side]({sheet.name}.md) ([LaTeX]({sheet.name}.tex))", ""]
-        lines.append(_board_list(sheet, rows))
+        lines.append(_board_list(sheet))
     lines += _stray(stray)
-    if comparisons:
-        lines += ["", *_paper_summary(comparisons)]
+    if paper_lines:
+        lines += ["", *_paper_summary(paper_lines)]
     return "\n".join(lines) + "\n"
 
 
-def _board_list(sheet: Sheet, rows: Mapping[int, Sequence[Row]]) -> str:
+def _board_list(sheet: Sheet) -> str:
     columns: dict[str, list[Any]] = {
-        "scenario": [f"[{board.scenario}]({board.name}.md)" for board in sheet.boards],
-        "methods": [len(rows[board.shots]) for board in sheet.boards],
+        "scenario": _board_links(sheet),
+        "methods": [len(board.rows) for board in sheet.boards],
         "runs": [len(board.records) for board in sheet.boards],
     }
     for state in ("incomplete", "failed"):
         counts = [sum(run.state == state for run in board.unfinished) for board in sheet.boards]
         columns |= {state: counts} if any(counts) else {}
     columns["best AA*, and not distinguishable from it"] = [
-        _leaders(rows[board.shots]) for board in sheet.boards
+        _leaders(board) for board in sheet.boards
     ]
     columns["data"] = [f"[csv]({board.name}.csv)" for board in sheet.boards]
     return _table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
-def sheet_page(
-    sheet: Sheet, rows: Mapping[int, Sequence[Row]], comparisons: Sequence[Comparison]
-) -> str:
+def sheet_page(sheet: Sheet, paper_lines: Sequence[PaperLine]) -> str:
     """A table like a paper's for each pair of metrics: shots side by side."""
-    everyone = [row for members in rows.values() for row in members]
-    lines = [f"# {escape(sheet.title)}, {escape(sheet.backbone)}", "", _about(sheet), _PERCENT_NOTE]
-    found = by_label(rows)
-    for pair in PAIRS:
-        heads = [f"{metric} {shots}-shot" for shots in rows for metric in pair]
+    lines = [f"# {_title(sheet)}", "", _about(sheet), _PERCENT_NOTE]
+    for pair in METRIC_PAIRS:
+        heads = [f"{metric} {shots}-shot" for shots in sheet.shots for metric in pair]
         table = [
             [
-                _label(label, list(own.values())),
-                *(_scored(own.get(shots), metric) for shots in rows for metric in pair),
+                marked_label(label, list(rows.values())),
+                *(marked_score(rows.get(k), metric) for k in sheet.shots for metric in pair),
             ]
-            for label, own in found.items()
+            for label, rows in sheet.rows_by_label().items()
         ]
         lines += ["", f"## {' and '.join(pair)}", "", _table(["method", *heads], table)]
-    lines += _notes(everyone)
-    links = [f"[{board.scenario}]({board.name}.md)" for board in sheet.boards]
-    lines += ["", f"With seeds, intervals and cost: {', '.join(links)}."]
-    lines += _unfinished_notes(everyone)
+    lines += _notes(sheet.rows)
+    lines += ["", f"With seeds, intervals and cost: {', '.join(_board_links(sheet))}."]
+    lines += _unfinished_notes(sheet.rows)
     lines += ["", "## Against the paper", ""]
-    if comparisons:
-        lines.append(comparison_table(comparisons))
+    if paper_lines:
+        lines.append(_measured_table(paper_lines))
     else:
         lines.append(
             "Not comparable: the paper reports no number for these methods on"
-            f" {escape(sheet.dataset)}. What it reports is in [paper.md](paper.md)."
+            f" {escape(sheet.key.dataset)}. What it reports is in [paper.md](paper.md)."
         )
     return "\n".join(lines) + "\n"
 
 
-def board_page(sheet: Sheet, board: Board, rows: Sequence[Row]) -> str:
+def board_page(sheet: Sheet, board: Board) -> str:
     """Everything about one board: scores, intervals, seeds, cost."""
-    columns: dict[str, list[Any]] = {"method": [_label(r.label, [r]) for r in rows]}
-    for metric in METRICS:
-        columns[metric] = [_scored(row, metric) for row in rows]
-    columns["AA* 95 %"] = [interval(row.standings.get("AA*")) for row in rows]
-    if any(row.routing is not None for row in rows):
-        columns["AA* oracle"] = [score(row.oracle) for row in rows]
-        columns["routing"] = [score(row.routing) for row in rows]
-    if any(record.unseen for record in board.records):
-        columns["unseen"] = [score(*row.unseen) for row in rows]
-    columns["seeds"] = [seeds(row) for row in rows]
-    if any(row.sealed for row in rows):
-        columns["sealed"] = [share(row.sealed, len(row.records)) for row in rows]
-    if any(row.head for row in rows):
-        columns["head"] = [escape(row.head) or ABSENT for row in rows]
-    columns |= _costs(rows)
-    table = _table(list(columns), list(zip(*columns.values(), strict=True)))
-    head = [f"# {escape(board.scenario)}, {escape(board.backbone)}", "", _about(sheet)]
-    lines = [*head, _PERCENT_NOTE, "", table, *_notes(rows)]
+    headings, cells = table_of(board, MARKDOWN)
+    title = f"# {escape(board.key.scenario)}, {escape(board.key.backbone)}"
+    lines = [title, "", _about(sheet), _PERCENT_NOTE, "", _table(headings, cells)]
+    lines += _notes(board.rows)
     for kind, what in _AUDIT_NOTES.items():
-        if any(row.audit == kind for row in rows):
-            lines += ["", _AUDIT_NOTE.format(_AUDIT_MARKS[kind].strip(), what)]
-    if "head" in columns:
+        if any(row.audit == kind for row in board.rows):
+            lines += ["", _AUDIT_NOTE.format(AUDIT_MARKS[kind].strip(), what)]
+    if "head" in headings:
         lines += ["", _HEAD_NOTE]
-    if "sealed" in columns:
+    if "sealed" in headings:
         lines += ["", _SEALED_NOTE]
-    return "\n".join([*lines, *_unfinished_notes(rows)]) + "\n"
+    return "\n".join([*lines, *_unfinished_notes(board.rows)]) + "\n"
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> str:
+def _measured_table(paper_lines: Sequence[PaperLine]) -> str:
     """Reported beside measured numbers, with the verdict on each."""
     table = [
         [
@@ -170,13 +139,13 @@ def comparison_table(comparisons: Sequence[Comparison]) -> str:
             ABSENT if each.difference is None else f"{each.difference:+.2f}",
             escape(each.verdict),
         ]
-        for each in comparisons
+        for each in paper_lines
     ]
     heads = ["scenario", "method", "metric", "reported", "measured", "difference", "verdict"]
     return _table(heads, table)
 
 
-def paper_page(comparisons: Sequence[Comparison]) -> str:
+def paper_page(paper_lines: Sequence[PaperLine]) -> str:
     """All numbers of the paper: those measured here with a verdict, then those not run."""
     lines = [
         "# Against the paper",
@@ -184,21 +153,21 @@ def paper_page(comparisons: Sequence[Comparison]) -> str:
         f"{CITATION}. Reproduced means that the 95 % confidence interval of the difference between"
         " the measured and the reported mean holds zero.",
     ]
-    measured = [each for each in comparisons if each.measured is not None]
+    measured = [each for each in paper_lines if each.measured is not None]
     if measured:
-        lines += ["", "## Measured here", "", comparison_table(measured)]
-    missing = [each for each in comparisons if each.measured is None]
+        lines += ["", "## Measured here", "", _measured_table(measured)]
+    missing = [each for each in paper_lines if each.measured is None]
     for dataset in sorted({each.dataset for each in missing}):
         own = [each for each in missing if each.dataset == dataset]
         lines += ["", f"## Not run: {dataset}", "", _reported_table(own)]
     return "\n".join(lines) + "\n"
 
 
-def _reported_table(comparisons: Sequence[Comparison]) -> str:
-    """What the paper says, as it is printed: methods down, shots and metrics across."""
-    columns = sorted({(each.shots, METRICS.index(each.metric)) for each in comparisons})
-    numbers = {(c.label, c.shots, METRICS.index(c.metric)): c.reported for c in comparisons}
-    labels = dict.fromkeys(each.label for each in comparisons)
+def _reported_table(paper_lines: Sequence[PaperLine]) -> str:
+    """What the paper reports, as it is printed: methods down, shots and metrics across."""
+    columns = sorted({(each.shots, METRICS.index(each.metric)) for each in paper_lines})
+    numbers = {(c.label, c.shots, METRICS.index(c.metric)): c.reported for c in paper_lines}
+    labels = dict.fromkeys(each.label for each in paper_lines)
     table = [
         [escape(label), *(numbers.get((label, *column), ABSENT) for column in columns)]
         for label in labels
@@ -211,9 +180,17 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return text
 
 
+def _title(sheet: Sheet) -> str:
+    return f"{escape(sheet.key.title)}, {escape(sheet.key.backbone)}"
+
+
+def _board_links(sheet: Sheet) -> list[str]:
+    return [f"[{board.key.scenario}]({board.name}.md)" for board in sheet.boards]
+
+
 def _about(sheet: Sheet) -> str:
     spec = sheet.first.spec
-    text = f"Domains in order: {', '.join(map(escape, sheet.domains))}."
+    text = f"Domains in order: {', '.join(map(escape, sheet.first.domain_names))}."
     text += f" Precision: {escape(spec['precision'])}."
     if spec["base_limit"] is not None:
         text += f" At most {spec['base_limit']} base images per class."
@@ -222,50 +199,11 @@ def _about(sheet: Sheet) -> str:
     return text
 
 
-def _label(label: str, rows: Sequence[Row]) -> str:
-    features = any(row.keeps_features for row in rows)
-    return escape(label) + (" \\*" if ceiling(rows) else "") + (" §" if features else "")
-
-
-def _scored(row: Row | None, metric: str) -> str:
-    """A score with what is known of its standing, or what became of the runs."""
-    if row is None or not row.records:
-        return (row.state() if row else "") or ABSENT
-    text = score(*row.scores[metric])
-    standing = row.standings.get(metric)
-    if standing is None or text == ABSENT:
-        return text
-    text = f"**{text}**" if standing.place == "best" else text
-    text += " ≈" if standing.place == "tied" else ""
-    return text + (" °" if len(row.records) == 1 else "")
-
-
-def _costs(rows: Sequence[Row]) -> dict[str, list[str]]:
-    costs = [row.cost if row.records else None for row in rows]
-    marks = [_AUDIT_MARKS[row.audit] for row in rows]
-    return {
-        "learn s": [f"{c.learn_seconds:.1f}" if c else ABSENT for c in costs],
-        "learn ms/img": [_milliseconds(c.learn_per_image) if c else ABSENT for c in costs],
-        "predict ms/img": [_milliseconds(c.predict_per_image) if c else ABSENT for c in costs],
-        "trained": [f"{c.trained_parameters:,}" if c else ABSENT for c in costs],
-        "state KB": [
-            f"{c.state_bytes / 1024:.0f}{mark}" if c else ABSENT
-            for c, mark in zip(costs, marks, strict=True)
-        ],
-        "peak MB": [f"{c.peak_memory_bytes / 2**20:.0f}" if c else ABSENT for c in costs],
-    }
-
-
-def _milliseconds(seconds: float) -> str:
-    """Three digits, and never an exponent for what is long."""
-    return f"{1e3 * seconds:,.0f}" if seconds >= 1 else f"{1e3 * seconds:.3g}"
-
-
 def _notes(rows: Sequence[Row]) -> list[str]:
     lines = ["", _STANDING_NOTE]
     if any(len(row.records) == 1 for row in rows):
         lines += ["", _ONE_SEED_NOTE]
-    if any(ceiling([row]) for row in rows):
+    if not all(row.exemplar_free for row in rows):
         lines += ["", _CEILING_NOTE]
     if any(row.keeps_features for row in rows):
         lines += ["", _FEATURES_NOTE]
@@ -295,19 +233,17 @@ def _unfinished_table(runs: Sequence[Unfinished]) -> str:
     return _table(["scenario", "method", "seed", "state", "error"], table)
 
 
-def _leaders(rows: Sequence[Row]) -> str:
-    """The best rows and those that cannot be told from them."""
-    leading = [
-        row for row in rows if (found := row.standings.get("AA*")) is not None and found.leads
-    ]
+def _leaders(board: Board) -> str:
+    """The best row and those that are not distinguishable from it."""
+    leading = [row for row in board.rows if row.scores["AA*"].leads]
     return ", ".join(escape(row.label) for row in leading) or ABSENT
 
 
-def _paper_summary(comparisons: Sequence[Comparison]) -> list[str]:
-    cases = sorted({each.case for each in comparisons})
-    counts = [f"{sum(c.case == case for c in comparisons)} {case}" for case in cases]
+def _paper_summary(paper_lines: Sequence[PaperLine]) -> list[str]:
+    cases = sorted({each.case for each in paper_lines})
+    counts = [f"{sum(c.case == case for c in paper_lines)} {case}" for case in cases]
     return [
         "## Against the paper",
         "",
-        f"Of {len(comparisons)} reported numbers: {', '.join(counts)} ([all of them](paper.md)).",
+        f"Of {len(paper_lines)} reported numbers: {', '.join(counts)} ([all of them](paper.md)).",
     ]

@@ -1,8 +1,8 @@
 """All boards as one HTML page that needs nothing else: no server, no other file, no network.
 
-The files in `assets` are put into one; the boards are data in it (`page_data`), which the page's
-script turns into text nodes only. A content security policy that names the script and the style by
-their hashes keeps everything else from running, whatever the records say.
+The files in `assets` are joined into one page. It contains the boards as data (`page_data`), which
+its script turns into text nodes only. A content security policy names the script and the style by
+their hashes, so that nothing else can run, whatever the records say.
 """
 
 from __future__ import annotations
@@ -10,25 +10,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
 from fsdil_bench.analysis.boards import Sheet
-from fsdil_bench.analysis.rows import Row
 from fsdil_bench.analysis.unfinished import Unfinished
 
 from .page_data import page_data
-from .paper_columns import Comparison
+from .paper_lines import PaperLine
 
 #: In the order in which they build on each other.
 _SCRIPTS = ("elements", "data", "charts", "table", "details", "scatter", "compare", "main")
 
 
 def page(
-    sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]],
-    stray: Sequence[Unfinished],
-    comparisons: Sequence[Comparison],
+    sheets: Sequence[Sheet], stray: Sequence[Unfinished], paper_lines: Sequence[PaperLine]
 ) -> str:
     """The page's text."""
     parts = [_asset(f"{name}.js") for name in _SCRIPTS]
@@ -38,7 +35,7 @@ def page(
         f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)};"
         " base-uri 'none'; form-action 'none'"
     )
-    data = for_script(json.dumps(page_data(sheets, stray, comparisons), separators=(",", ":")))
+    data = for_script(json.dumps(page_data(sheets, stray, paper_lines), separators=(",", ":")))
     return Template(_asset("page.html")).substitute(
         policy=policy, style=style, script=script, data=data
     )

@@ -1,7 +1,7 @@
 """What the page shows, as compact JSON types.
 
-Accuracies have two decimals, and what many runs have in common (configs, machines, sizes) is in
-`pool` once; elsewhere its position there. The same is said by `assets/data.js`, which reads it.
+Accuracies have two decimals. Values that many runs share (options, machines, sizes) are stored once
+in `pool`; elsewhere stands their position in it. `assets/data.js` reads all of this.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from fsdil_bench.records.metrics import METRICS
 from fsdil_bench.records.record import Record
 from fsdil_bench.records.redaction import without_paths
 
-from .columns import by_label
 from .commands import reproduce
-from .paper_columns import Comparison
-from .text import number
+from .formatting import number
+from .paper_lines import PaperLine
 
-_NOT_SHOWN = ("command", "time", "resumed_after")  # said elsewhere, or of no interest
+_NOT_SHOWN = ("command", "time", "resumed_after")  # shown elsewhere, or of no interest
 
 
 class _Pool:
@@ -43,38 +42,36 @@ class _Pool:
 
 
 def page_data(
-    sheets: Sequence[tuple[Sheet, Mapping[int, Sequence[Row]]]],
-    stray: Sequence[Unfinished],
-    comparisons: Sequence[Comparison],
+    sheets: Sequence[Sheet], stray: Sequence[Unfinished], paper_lines: Sequence[PaperLine]
 ) -> dict[str, Any]:
     """The content of the page's data element."""
     pool = _Pool()
     return {
         "metrics": list(METRICS),
-        "sheets": [_sheet(sheet, rows, pool) for sheet, rows in sheets],
+        "sheets": [_sheet(sheet, pool) for sheet in sheets],
         "stray": [_unfinished(run) for run in stray],
-        "paper": [_comparison(each) for each in comparisons],
+        "paper": [_paper_line(line) for line in paper_lines],
         "pool": pool.values,  # filled by now
     }
 
 
-def _sheet(sheet: Sheet, rows: Mapping[int, Sequence[Row]], pool: _Pool) -> dict[str, Any]:
+def _sheet(sheet: Sheet, pool: _Pool) -> dict[str, Any]:
     spec = sheet.first.spec
     options = {f"{key}": value for key, value in sorted(spec["scenario_options"].items())}
     if spec["base_limit"] is not None:
         options["base images per class, at most"] = spec["base_limit"]
     return {
         "name": sheet.name,
-        "title": sheet.title,
-        "backbone": sheet.backbone,
+        "title": sheet.key.title,
+        "backbone": sheet.key.backbone,
         "precision": spec["precision"],
         "options": options,
-        "domains": sheet.domains,
-        "tests": [domain["test"] for domain in sheet.first.scenario["domains"]],
+        "domains": sheet.first.domain_names,
+        "tests": sheet.first.test_counts,
         "classes": len(sheet.first.scenario["classes"]),
-        "shots": list(rows),
-        "scenarios": [board.scenario for board in sheet.boards],
-        "rows": [_row(label, own, pool) for label, own in by_label(rows).items()],
+        "shots": sheet.shots,
+        "scenarios": [board.key.scenario for board in sheet.boards],
+        "rows": [_row(label, own, pool) for label, own in sheet.rows_by_label().items()],
     }
 
 
@@ -87,15 +84,10 @@ def _row(label: str, own: Mapping[int, Row], pool: _Pool) -> dict[str, Any]:
         "paper": about.get("paper", ""),
         "free": all(row.exemplar_free for row in own.values()),
         **({"features": True} if any(row.keeps_features for row in own.values()) else {}),
-        "config": pool.add(_config(own)),
+        "config": pool.add(next(iter(own.values())).key.options),
         "code": pool.add(about.get("code", {})),
         "cells": {str(shots): _cell(row, pool) for shots, row in own.items()},
     }
-
-
-def _config(own: Mapping[int, Row]) -> Any:
-    row = next(iter(own.values()))
-    return (row.records[0].spec if row.records else row.unfinished[0].spec)["config"]
 
 
 def _cell(row: Row, pool: _Pool) -> dict[str, Any]:
@@ -103,14 +95,12 @@ def _cell(row: Row, pool: _Pool) -> dict[str, Any]:
     if row.missing_seeds:
         cell["missing"] = list(row.missing_seeds)
     if row.unfinished:
-        cell["state"] = row.state()
+        cell["state"] = row.unfinished_states()
         cell["unfinished"] = [_unfinished(run) for run in row.unfinished]
     if row.records:
         cell["cost"] = [_brief(value) for value in dataclasses.astuple(row.cost)]
         cell["command"] = reproduce(row.records)
-        cell["runs"] = [
-            _run(record, pool) for record in sorted(row.records, key=lambda r: r.spec["seed"])
-        ]
+        cell["runs"] = [_run(record, pool) for record in sorted(row.records, key=lambda r: r.seed)]
     if row.audit:
         cell["audit"] = row.audit
     return cell
@@ -118,17 +108,16 @@ def _cell(row: Row, pool: _Pool) -> dict[str, Any]:
 
 def _score(row: Row, metric: str) -> list[Any]:
     """Mean, deviation, ends of the interval, place, what the interval covers."""
-    mean, std = row.scores[metric]
-    standing = row.standings.get(metric)
-    known = [_two(mean), _two(std)]
-    if standing is None:
+    found = row.scores[metric]
+    known = [_two(found.mean), _two(found.std)]
+    if not row.records:
         return known
-    return [*known, _two(standing.low), _two(standing.high), standing.place, standing.covers]
+    return [*known, _two(found.low), _two(found.high), found.place, found.covers]
 
 
 def _run(record: Record, pool: _Pool) -> dict[str, Any]:
     run: dict[str, Any] = {
-        "seed": record.spec["seed"],
+        "seed": record.seed,
         "id": record.run_id,
         "matrix": _triangle(record.matrix),
         "cost": pool.add(
@@ -162,7 +151,7 @@ def _run(record: Record, pool: _Pool) -> dict[str, Any]:
 
 
 def _made(record: Record) -> dict[str, Any]:
-    """With what and where a run was made, as far as it concerns others."""
+    """With what and where a run was made, without private folders."""
     known = {key: value for key, value in record.provenance.items() if key not in _NOT_SHOWN}
     return {**without_paths(known), "weights": record.method["weights"]}
 
@@ -177,10 +166,10 @@ def _unfinished(run: Unfinished) -> list[Any]:
     return [spec["scenario"], spec["method"], spec["seed"], run.state, run.failure[:200]]
 
 
-def _comparison(each: Comparison) -> list[Any]:
+def _paper_line(line: PaperLine) -> list[Any]:
     return [
-        each.dataset, each.shots, each.metric, each.label, each.sheet, each.reported,
-        _two(each.measured), _two(each.std), _two(each.difference), each.case, each.verdict,
+        line.dataset, line.shots, line.metric, line.label, line.sheet, line.reported,
+        _two(line.measured), _two(line.std), _two(line.difference), line.case, line.verdict,
     ]  # fmt: skip
 
 

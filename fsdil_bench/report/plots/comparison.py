@@ -9,29 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from fsdil_bench.analysis.comparison import FullComparison
+from fsdil_bench.analysis.comparison import Comparison
 from fsdil_bench.analysis.statistics import Ranking, shared_seeds
 from fsdil_bench.records.record import Record
 
-from .style import (
-    GREY,
-    INK,
-    PALETTE,
-    domain_names,
-    in_style,
-    name_ticks,
-    new_figure,
-    save,
-    set_headline,
-)
+from .style import GREY, INK, PALETTE, in_style, name_ticks, new_figure, save, set_headline
 
 
 @in_style
 def plot_comparison(
-    found: FullComparison, a: Sequence[Record], b: Sequence[Record], file: Path
+    found: Comparison, a: Sequence[Record], b: Sequence[Record], file: Path
 ) -> Path:
     """Draw the differences per domain with their intervals, and both methods over the stream."""
-    names = domain_names(a[0])
+    names = a[0].domain_names
     overall = found.overall
     figure, ((left, right),) = new_figure(10.4, 2.4 + 0.36 * len(names), 1, 2)
     _differences(left, found)
@@ -56,13 +46,13 @@ def plot_comparison(
     return save(figure, file)
 
 
-def _differences(axes: Any, found: FullComparison) -> None:
+def _differences(axes: Any, found: Comparison) -> None:
     overall = found.overall
     score = next(each for each in found.scores if each.name == overall.metric)
     rows = [score, *found.domains]
     heights = [0.0, *(i + 1.4 for i in range(len(found.domains)))]  # the score stands apart
     for height, row in zip(heights, rows, strict=True):
-        colour = GREY if not row.told_apart else PALETTE[0] if row.difference > 0 else PALETTE[1]
+        colour = GREY if not row.significant else PALETTE[0] if row.difference > 0 else PALETTE[1]
         axes.plot([row.interval.low, row.interval.high], [height] * 2, color=colour, linewidth=2.4)
         axes.plot(row.difference, height, "o", color=colour, markersize=7)
     axes.axvline(0, color=INK, linewidth=1)
@@ -73,13 +63,13 @@ def _differences(axes: Any, found: FullComparison) -> None:
     axes.set_xlim(-reach, reach)
     axes.grid(axis="x")
     level = f"{overall.interval.level:.0%} intervals"
-    axes.set_xlabel(f"percentage points, {level}; grey: not told apart (domains after Holm)")
+    axes.set_xlabel(f"percentage points, {level}; grey: not significant (domains with Holm)")
     axes.set_title(f"← {overall.b} better | {overall.a} better →", loc="center")
 
 
 @in_style
 def plot_ranks(found: Ranking, file: Path, metric: str) -> Path:
-    """Draw average ranks on a line, with bars over methods that cannot be told apart."""
+    """Draw average ranks on a line, with bars over methods without a significant difference."""
     names = list(found.ranks)
     half = (len(names) + 1) // 2
     bars = len(found.groups)
@@ -106,6 +96,6 @@ def plot_ranks(found: Ranking, file: Path, metric: str) -> Path:
     number = "1 board" if len(found.boards) == 1 else f"{len(found.boards)} boards"
     title = f"average rank by {metric} over {number} (1 is best)"
     if found.critical_difference is not None:
-        title += f"\nbars: not told apart, critical difference {found.critical_difference:.2f}"
+        title += f"\nbars: not significant, critical difference {found.critical_difference:.2f}"
     axes.set_title(title)
     return save(figure, file)

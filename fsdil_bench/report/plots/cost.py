@@ -1,8 +1,7 @@
-"""What runs cost: where the time of one goes and what it remembers, and accuracy against cost."""
+"""Cost: the time and the state of one run, and accuracy against cost for several."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -10,6 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from fsdil_bench.analysis.grouping import (
+    distinct_runs,
+    group_into_boards,
+    group_into_rows,
+    row_labels,
+)
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.record import Record
 
@@ -17,7 +22,6 @@ from .style import (
     GREY,
     MARKERS,
     PALETTE,
-    domain_names,
     in_style,
     name_ticks,
     new_figure,
@@ -39,7 +43,7 @@ _PHASES = {
 @in_style
 def plot_cost(record: Record, file: Path) -> Path:
     """Draw the seconds of every phase and the size of the state, domain by domain."""
-    names = domain_names(record)
+    names = record.domain_names
     figure, ((time, state),) = new_figure(9.6, 4.2, 1, 2, width_ratios=(3, 2))
     _seconds(time, record, len(names))
     bytes_ = np.asarray(record.cost["state_bytes"], dtype=float)
@@ -76,29 +80,28 @@ def _seconds(axes: Any, record: Record, domains: int) -> None:
 
 @in_style
 def plot_tradeoff(records: Sequence[Record], file: Path, metric: str = "AA*") -> Path:
-    """Draw a score against learning time and state size, a point per method (mean over seeds)."""
-    scenarios = {(r.spec["scenario"], r.spec["backbone"]) for r in records}
-    if len(scenarios) != 1:
+    """Draw a score against learning time and state size, a point per row (mean over seeds)."""
+    boards = group_into_boards(distinct_runs(records))
+    if len(boards) != 1:
         raise RequestError(
-            f"the runs are of {len(scenarios)} scenarios and backbones",
-            "Give a folder with the runs of one.",
+            f"the runs are of {len(boards)} boards", "Give a folder with the runs of one board."
         )
-    (scenario, backbone), groups = scenarios.pop(), defaultdict(list)
-    for record in records:
-        groups[record.spec["method"]].append(record)
+    [(board, members)] = boards.items()
+    rows = group_into_rows(members)
+    labels = row_labels(rows)
     figure, ((time, state),) = new_figure(10.4, 4.8, 1, 2, sharey=True)
-    for i, (method, members) in enumerate(sorted(groups.items())):
-        score = fmean(r.metrics[metric] or 0.0 for r in members)
+    for i, (key, runs) in enumerate(rows.items()):
+        score = fmean(r.metrics[metric] or 0.0 for r in runs)
         style = {
             "color": PALETTE[i % len(PALETTE)],
             "marker": MARKERS[i % len(MARKERS)],
             "markeredgecolor": "white", "markersize": 9, "linestyle": "", "alpha": 0.9,
         }  # fmt: skip
-        # Logarithms know no zero.
-        learn = fmean(r.cost["seconds"].get("learn", 0.0) for r in members)
+        # There is no logarithm of zero.
+        learn = fmean(r.cost["seconds"].get("learn", 0.0) for r in runs)
         time.plot(max(learn, 0.01), score, **style)
-        kept = fmean(r.cost["state_bytes"][-1] for r in members)
-        state.plot(max(kept / 1024, 1), score, label=method, **style)
+        kept = fmean(r.cost["state_bytes"][-1] for r in runs)
+        state.plot(max(kept / 1024, 1), score, label=labels[key], **style)
     for axes, label in (
         (time, "seconds spent learning (0.01 or more)"),
         (state, "state at the end (KB, 1 or more)"),
@@ -107,7 +110,7 @@ def plot_tradeoff(records: Sequence[Record], file: Path, metric: str = "AA*") ->
         axes.set_xlabel(label)
         axes.grid(color=GREY, alpha=0.25)
     time.set_ylabel(f"{metric} (%)")
-    time.set_title(f"{scenario}, {backbone}: {metric} against cost")
+    time.set_title(f"{board.scenario}, {board.backbone}: {metric} against cost")
     state.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return save(figure, file)
 

@@ -7,23 +7,13 @@ from statistics import fmean
 
 from fsdil_bench.records.record import Record
 
-from .style import (
-    GREY,
-    MARKERS,
-    PALETTE,
-    domain_names,
-    in_style,
-    name_ticks,
-    new_figure,
-    run_name,
-    save,
-)
+from .style import GREY, MARKERS, PALETTE, in_style, name_ticks, new_figure, run_name, save
 
 
 @in_style
 def plot_curves(record: Record, file: Path) -> Path:
     """Draw a line for each domain from when it is learned to the end, and their mean."""
-    names = domain_names(record)
+    names = record.domain_names
     figure, ((axes,),) = new_figure(7.2, 4.4)
     steps = range(len(names))
     for i, name in enumerate(names):

@@ -1,5 +1,7 @@
-"""A map of the test images in two dimensions, as the frozen backbone sees them and as the method
-sees them at the end, coloured once by class and once by domain: by UMAP where it is installed, by
+"""A map of the test images in two dimensions: as the frozen backbone sees them, and as the method
+sees them at the end.
+
+It is coloured once by class and once by domain, and made with UMAP where that is installed, with
 principal components otherwise.
 """
 
@@ -65,12 +67,12 @@ def plot_embeddings(
 
 
 def _job_of(record: Record, registry: Registry, request: Mapping[str, Any]) -> Job:
-    """The run as its record tells it; another run, by other code or data, is refused."""
+    """The run of a record; refused if code or data differ here from those of the record."""
     asked = asked_for(record) | {key: value for key, value in request.items() if value}
     job = prepare(**asked, registry=registry)
-    if others := identity_differences(record, job):
+    if different := identity_differences(record, job):
         raise RecordError(
-            f"{record.folder} would be another run here: {'; '.join(others)}",
+            f"{record.folder} would be another run here: {'; '.join(different)}",
             "Run it again, then plot the new run.",
         )
     return job
@@ -135,7 +137,7 @@ def _flatten(points: np.ndarray) -> np.ndarray:
 def _scatter(axes: Any, points: np.ndarray, groups: np.ndarray, names: Any, title: str) -> None:
     for i, name in enumerate(names):
         members = groups == i
-        # Colour and marker together tell more groups apart than colour alone.
+        # Colour and marker together distinguish more groups than colour alone.
         style = {
             "c": PALETTE[i % len(PALETTE)],
             "marker": MARKERS[i // len(PALETTE) % len(MARKERS)],

@@ -8,21 +8,13 @@ import numpy as np
 
 from fsdil_bench.records.record import Record
 
-from .style import (
-    SCALE,
-    domain_names,
-    in_style,
-    name_ticks,
-    new_figure,
-    run_name,
-    save,
-)
+from .style import SCALE, in_style, name_ticks, new_figure, run_name, save
 
 
 @in_style
 def plot_matrix(record: Record, file: Path) -> Path:
     """Draw A[t, i] of a run, with its test sets of no domain as further columns."""
-    names = domain_names(record)
+    names = record.domain_names
     unseen = record.unseen or {"names": [], "matrix": [[]] * len(names)}
     columns = [*names, *(f"unseen:\n{name}" for name in unseen["names"])]
     values = np.full((len(names), len(columns)), np.nan)

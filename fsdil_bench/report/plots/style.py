@@ -1,7 +1,7 @@
 """One look for all figures: type, sizes, colours, and how a file is written.
 
-Colours can be told apart with any kind of colour vision. The same figure gives the same bytes: no
-dates, and names inside SVG files that do not change from one time to the next.
+The colours differ for any kind of colour vision. The same figure makes the same bytes: no dates,
+and fixed names inside SVG files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 
 
 def in_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Make a function that draws do so in the common style."""
+    """Draw in the common style; for functions that draw a figure."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -87,10 +87,10 @@ def save(figure: Any, file: Path) -> Path:
 
 
 def check_ending(file: Path) -> None:
-    """Refuse a file that no figure can be written to, before any work is done."""
+    """Refuse a file name without the ending of a figure, before any work is done."""
     if file.suffix.lower() not in _UNDATED:
         raise RequestError(
-            f"'{file.name}' does not say what kind of figure is wanted",
+            f"'{file.name}' does not have the ending of a figure",
             f"Let it end in {', '.join(sorted(_UNDATED))}.",
         )
 
@@ -101,17 +101,12 @@ def set_headline(figure: Any, text: str) -> None:
 
 
 def name_ticks(axes: Any, names: Sequence[str]) -> None:
-    """Put a name at each of the positions 0, 1, ...; slanted where they would not fit."""
+    """Put a name at each of the positions 0, 1, ...; long names are slanted."""
     if max(map(len, names)) * len(names) > 40:
         slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
         axes.set_xticks(range(len(names)), names, **slanted)
     else:
         axes.set_xticks(range(len(names)), names)
-
-
-def domain_names(record: Record) -> list[str]:
-    """The domains of a record's stream, in order."""
-    return [domain["name"] for domain in record.scenario["domains"]]
 
 
 def run_name(record: Record) -> str:

@@ -6,18 +6,18 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from fsdil_bench.analysis.boards import make_sheets, safe_name
-from fsdil_bench.analysis.rows import rows_of
+from fsdil_bench.analysis.boards import make_sheets
+from fsdil_bench.analysis.grouping import safe_name
 from fsdil_bench.analysis.unfinished import Unfinished
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
 from fsdil_bench.system.atomic_files import write_atomically
 
+from .csv_json import all_json, board_csv
 from .latex import latex
 from .markdown import board_page, index_page, paper_page, sheet_page
 from .page import page
-from .paper_columns import compare_with_paper
-from .tables import all_json, board_csv
+from .paper_lines import make_paper_lines
 
 
 def write_leaderboards(
@@ -28,25 +28,27 @@ def write_leaderboards(
 ) -> list[Path]:
     """Write all boards and an index `README.md` below `out`; returns the files.
 
-    `unfinished` are runs that have no record (`find_unfinished`), which boards show as such.
-    `registry` tells which options were set by hand (`paper.beside`).
+    `unfinished` are runs without a record (`find_unfinished`), which boards show as such.
+    `registry` knows the default options of the methods, to see which were changed by hand.
     """
-    sheets = [(sheet, rows_of(sheet)) for sheet in make_sheets(records, unfinished)]
-    shown = {run.run_id for s, _ in sheets for board in s.boards for run in board.unfinished}
-    done = {record.run_id for record in records}
-    stray = [run for run in unfinished if run.run_id not in shown | done]
-    comparisons = compare_with_paper(sheets, registry)
-    files = {"README.md": index_page(sheets, stray, comparisons)}
-    files["index.html"] = page(sheets, stray, comparisons)
-    files["leaderboards.json"] = all_json(sheets, stray, comparisons)
-    files["paper.md"] = paper_page(comparisons)
-    for sheet, rows in sheets:
-        own = [each for each in comparisons if each.sheet == sheet.name]
-        files[f"{sheet.name}.md"] = sheet_page(sheet, rows, own)
-        files[f"{sheet.name}.tex"] = latex(sheet, rows)
+    sheets = make_sheets(records, unfinished)
+    known = {run.run_id for sheet in sheets for row in sheet.rows for run in row.unfinished}
+    known |= {record.run_id for record in records}
+    stray = [run for run in unfinished if run.run_id not in known]
+    paper_lines = make_paper_lines(sheets, registry)
+    files = {
+        "README.md": index_page(sheets, stray, paper_lines),
+        "index.html": page(sheets, stray, paper_lines),
+        "leaderboards.json": all_json(sheets, stray, paper_lines),
+        "paper.md": paper_page(paper_lines),
+    }
+    for sheet in sheets:
+        own = [line for line in paper_lines if line.sheet == sheet.name]
+        files[f"{sheet.name}.md"] = sheet_page(sheet, own)
+        files[f"{sheet.name}.tex"] = latex(sheet)
         for board in sheet.boards:
-            files[f"{board.name}.md"] = board_page(sheet, board, rows[board.shots])
-            files[f"{board.name}.csv"] = board_csv(board, rows[board.shots])
+            files[f"{board.name}.md"] = board_page(sheet, board)
+            files[f"{board.name}.csv"] = board_csv(board)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -59,7 +61,7 @@ def copy_records(records: Sequence[Record], out: str | Path) -> None:
     for record in records:
         assert record.folder is not None
         scenario, method = safe_name(record.spec["scenario"]), safe_name(record.spec["method"])
-        name = f"seed{int(record.spec['seed'])}-{safe_name(record.run_id)}"
+        name = f"seed{int(record.seed)}-{safe_name(record.run_id)}"
         name += "-sealed" if record.sealed else ""
         target = Path(out) / "records" / scenario / method / name
         if target.resolve() != record.folder.resolve():

@@ -8,23 +8,24 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fsdil_bench.analysis.comparison import Decided, Difference, FullComparison
-from fsdil_bench.analysis.statistics import Comparison, Ranking
-from fsdil_bench.report.terminal import table
+from fsdil_bench.analysis.comparison import Comparison, Difference, Disagreement
+from fsdil_bench.analysis.statistics import PairedDifference, Ranking
+
+from .terminal import table
 
 
-def comparison(found: FullComparison) -> RenderableType:
-    """A comparison of two methods, the sentence that sums it up last."""
+def comparison_tables(found: Comparison) -> RenderableType:
+    """A comparison of two methods; the last lines sum it up."""
     overall = found.overall
     a, b = overall.a, overall.b
     seeds = ", ".join(map(str, overall.seeds))
     parts: list[RenderableType] = [
         _differences(found.scores, a, b, f"scores (%), {overall.interval.covers}: {seeds}"),
         _differences(found.domains, a, b, "accuracy (%) on each domain after the last one"),
-        Text("* told from zero at 5 %, the domains with Holm's correction for their number\n"),
-        _decided(found.deciding["overall"][0], a, b),
-        _deciding(found.deciding["domains"], a, b, "domain"),
-        _deciding(found.deciding["classes"], a, b, "class"),
+        Text("* significant at 5 %; for the domains with Holm's correction for their number\n"),
+        _overall_disagreement(found.disagreements["overall"][0], a, b),
+        _disagreements(found.disagreements["domains"], a, b, "domain"),
+        _disagreements(found.disagreements["classes"], a, b, "class"),
     ]
     if found.routing:
         parts.append(
@@ -38,33 +39,35 @@ def comparison(found: FullComparison) -> RenderableType:
     parts.append(table(["cost, mean over seeds", a, b], cost))
     parts += [Text(note) for note in found.notes]
     parts.append(Text(_effect(overall)))
-    parts.append(Text(overall.said, style="bold"))
-    if overall.cannot:
-        parts.append(Text(overall.cannot))
+    parts.append(Text(overall.summary, style="bold"))
+    if overall.caveat:
+        parts.append(Text(overall.caveat))
     return Group(*parts)
 
 
-def ranking(found: Ranking, metric: str) -> RenderableType:
+def ranking_table(found: Ranking, metric: str) -> RenderableType:
     """Average ranks, and what they mean."""
     rows = [[f"{rank:.2f}", name] for name, rank in found.ranks.items()]
     number = "1 board" if len(found.boards) == 1 else f"{len(found.boards)} boards"
     lines = [f"Ranks by {metric} on {number}: {'; '.join(found.boards)}."]
     if found.p is not None:
-        lines.append(f"Friedman's test that all are alike: p = {found.p:.2g}.")
+        lines.append(f"Friedman's test that all are equally good: p = {found.p:.2g}.")
     if found.critical_difference is None:
         lines.append("There is nothing to average; `fsdil-bench compare` compares two methods.")
     else:
         lines.append(
             f"Two methods differ at {1 - found.level:.0%} if their average ranks are more than "
-            f"{found.critical_difference:.2f} apart (Nemenyi). Not told apart:"
+            f"{found.critical_difference:.2f} apart (Nemenyi). No significant difference between:"
         )
         lines += [f"  {', '.join(group)}" for group in found.groups] or ["  none"]
         lines.append(
-            "Boards are taken as independent; shots of one data set share test images, so that "
-            "this is optimistic there."
+            "The test treats boards as independent. Boards of one data set share test images: for "
+            "them it is optimistic."
         )
     if found.left_out:
-        lines.append(f"Left out, for some board lacks them: {', '.join(found.left_out)}.")
+        lines.append(
+            f"Left out, because some board has no run of them: {', '.join(found.left_out)}."
+        )
     return Group(table(["average rank", "method"], rows), Text("\n".join(lines)))
 
 
@@ -73,7 +76,7 @@ def _differences(rows: Sequence[Difference], a: str, b: str, title: str) -> Tabl
     cells = [
         [
             row.name, f"{row.a:.2f}", f"{row.b:.2f}",
-            f"{row.difference:+.2f}" + (" *" if row.told_apart else ""),
+            f"{row.difference:+.2f}" + (" *" if row.significant else ""),
             f"{row.interval.low:+.2f} to {row.interval.high:+.2f}", f"{row.p:.2g}",
         ]
         for row in rows
@@ -81,7 +84,7 @@ def _differences(rows: Sequence[Difference], a: str, b: str, title: str) -> Tabl
     return table(["", a, b, "difference", level, "p"], cells, title)
 
 
-def _decided(overall: Decided, a: str, b: str) -> Text:
+def _overall_disagreement(overall: Disagreement, a: str, b: str) -> Text:
     both = overall.images - overall.only_a - overall.only_b
     return Text(
         f"At the end, of {overall.images} test images {overall.only_a:.0f} are right with {a} only "
@@ -89,7 +92,7 @@ def _decided(overall: Decided, a: str, b: str) -> Text:
     )
 
 
-def _deciding(rows: Sequence[Decided], a: str, b: str, what: str) -> Table:
+def _disagreements(rows: Sequence[Disagreement], a: str, b: str, what: str) -> Table:
     cells = [
         [row.name, row.images, f"{row.only_a:.1f}", f"{row.only_b:.1f}",
          f"{row.only_a - row.only_b:+.1f}"]
@@ -100,7 +103,7 @@ def _deciding(rows: Sequence[Decided], a: str, b: str, what: str) -> Table:
     return table([what, "images", *names], cells, title)
 
 
-def _effect(overall: Comparison) -> str:
+def _effect(overall: PairedDifference) -> str:
     if overall.effect is None:
         return "They never disagree."
     distance = abs(overall.effect - 0.5)

@@ -1,4 +1,4 @@
-"""Measured numbers beside the paper's."""
+"""Which runs measured a number of the paper, and whether they reproduce it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .setting import what_differs
 if TYPE_CHECKING:
     from fsdil_bench.records.record import Record
 
-Config = dict[str, Any] | None
+Options = dict[str, Any] | None
 
 
 @dataclass(frozen=True)
-class Beside:
-    """A number of the paper and what was measured for it, if anything was: by `records`."""
+class Reproduction:
+    """A number of the paper, and the mean and interval measured by `records`, if there are any."""
 
     reported: Reported
     verdict: Verdict
@@ -38,30 +38,32 @@ class Beside:
     @property
     def seeds(self) -> int:
         """How many seeds were run."""
-        return len({record.spec["seed"] for record in self.records})
+        return len({record.seed for record in self.records})
 
 
-def beside(rows: Iterable[Sequence[Record]], registry: Registry | None = None) -> list[Beside]:
-    """Every number of the paper with the rows that claim it; one entry for each.
+def reproductions(
+    rows: Iterable[Sequence[Record]], registry: Registry | None = None
+) -> list[Reproduction]:
+    """Every number of the paper, once for each row that measured it, or once without a row.
 
-    A row are runs that differ in the seed alone (`leaderboards.rows.record_rows`). The paper's row
-    of differences is left out. `registry` knows which options methods have unless they are set; by
-    default it is that of the installed plugins.
+    A row is the runs that differ in the seed alone (`analysis.grouping`). The paper's row of
+    differences is left out. `registry` knows the default options of the methods; without it, the
+    installed plugins are asked.
     """
-    found: dict[tuple[str, int, str], list[tuple[Sequence[Record], Config]]] = defaultdict(list)
+    rows_of: dict[tuple[str, int, str], list[tuple[Sequence[Record], Options]]] = defaultdict(list)
     for row in rows:
         if row and in_paper(row[0]):
             registry = registry or load_registry()
             identity = ScenarioId.parse(row[0].spec["scenario"])
             place = (identity.dataset, identity.shots, usual_name(row[0].spec["method"]))
-            found[place].append((row, _usual_config(row[0], registry)))
-    compared = []
+            rows_of[place].append((row, _default_options(row[0], registry)))
+    found: list[Reproduction] = []
     for cell in (cell for table in tables() for cell in table.cells if cell.label != LEAD):
-        own = found.get((cell.dataset, cell.shots, cell.method), [])
-        compared += [_compare(cell, *each) for each in own]
+        own = rows_of.get((cell.dataset, cell.shots, cell.method), [])
+        found += [_judge(cell, *each) for each in own]
         if not own:
-            compared.append(Beside(cell, verdict(cell, None)))
-    return compared
+            found.append(Reproduction(cell, verdict(cell, None)))
+    return found
 
 
 def in_paper(record: Record) -> bool:
@@ -69,29 +71,29 @@ def in_paper(record: Record) -> bool:
     return ScenarioId.parse(record.spec["scenario"]).dataset in SEEDS
 
 
-def _compare(cell: Reported, row: Sequence[Record], usual: Config) -> Beside:
+def _judge(cell: Reported, row: Sequence[Record], defaults: Options) -> Reproduction:
     from fsdil_bench.analysis.statistics import interval
 
     values = [record.metrics[cell.metric] for record in row]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         undefined = Verdict(Case.NOT_COMPARABLE, f"{cell.metric} is undefined")
-        return Beside(cell, undefined, records=tuple(row))
-    mean, several = fmean(known), len({record.spec["seed"] for record in row}) > 1
-    # With one seed the interval is over the test images only, which says nothing about a mean over
+        return Reproduction(cell, undefined, records=tuple(row))
+    mean, several = fmean(known), len({record.seed for record in row}) > 1
+    # With one seed the interval covers the test images only. That says nothing about a mean over
     # several seeds.
     found = interval(row, cell.metric) if several else None
     low, high = (found.low, found.high) if found else (None, None)
-    why_not = what_differs(row[0], cell, usual)
-    if usual is None:
+    why_not = what_differs(row[0], cell, defaults)
+    if defaults is None:
         method = row[0].spec["method"]
         why_not.append(f"method {method} is not installed here, so its options cannot be checked")
     answer = verdict(cell, mean, low, high, not why_not, ", ".join(why_not))
-    return Beside(cell, answer, mean, low, high, tuple(row))
+    return Reproduction(cell, answer, mean, low, high, tuple(row))
 
 
-def _usual_config(record: Record, registry: Registry) -> Config:
-    """A method's options on the record's data set when nothing is set; None if it is not here."""
+def _default_options(record: Record, registry: Registry) -> Options:
+    """A method's default options on the record's data set; None if it is not installed."""
     if record.spec["method"] not in registry.methods:
         return None
     from fsdil_bench.runs.job import method_settings
@@ -99,5 +101,5 @@ def _usual_config(record: Record, registry: Registry) -> Config:
     dataset = ScenarioId.parse(record.spec["scenario"]).dataset
     try:
         return as_dict(method_settings(registry.method(record.spec["method"]), dataset, {}))
-    except FsdilError:  # an extra is not installed, say
+    except FsdilError:  # for instance an extra that is not installed
         return None
