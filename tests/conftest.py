@@ -51,6 +51,18 @@ def toy_run(toy_registry, tmp_path):
     return run
 
 
+@pytest.fixture
+def toy_job(toy_registry):
+    """Prepare a run of a toy method on the toy stream."""
+    from fsdil_bench.runs.job import prepare
+    from fsdil_bench.runs.request import RunRequest
+
+    def make(method="toy-means", scenario="toy-1shot", **options):
+        return prepare(RunRequest.of(method=method, scenario=scenario, **options), toy_registry)
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def made():
     """Records that were never run (benchmarks/made_records.py)."""

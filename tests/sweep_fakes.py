@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 
 from fsdil_bench import Record
+from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.sweeps.launchers.launcher import ELSEWHERE, Resources
 from fsdil_bench.sweeps.plan import Cell
 
 
 def make_cell(out: Path, number: int = 0, *, base: Path | None = None, limit=None) -> Cell:
     key = f"toy-1shot/m/seed{number}-id"
-    request = {"method": "m", "scenario": "toy-1shot", "seed": number, "out": str(out)}
-    resources = Resources(time_limit=limit)
-    return Cell(key, "m", "toy-1shot", number, request, out / key, resources, 4, base)
+    request = RunRequest.of(method="m", scenario="toy-1shot", seed=number)
+    return Cell(key, request, out, (), Resources(time_limit=limit), 4, base)
 
 
 def write_record(folder: Path) -> None:
@@ -99,7 +99,7 @@ class Heard:
         self.changes = []
 
     def changed(self, status):
-        self.changes.append((status.cell.seed, status.name))
+        self.changes.append((status.cell.request.seed, status.name))
 
     def tick(self, board):
         self.board = list(board)

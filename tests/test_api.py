@@ -34,16 +34,12 @@ def test_built_in_plugins_use_only_the_public_api(path):
 
 
 def test_an_unknown_argument_is_named_with_the_nearest_and_all_others(toy_registry, tmp_path):
-    from fsdil_bench.runs.job import prepare
-    from fsdil_bench.runs.tuning import tune
-
-    for call, others in (
-        (fsdil_bench.run, ("reuse_base", "workers", "precision", "synonyms")),
-        (prepare, ("workers", "precision", "synonyms")),
-        (tune, ("option", "reuse_base", "workers", "synonyms")),
+    for call, given, others in (
+        (fsdil_bench.run, ["toy-means", "toy-1shot"], ("reuse_base", "workers", "fresh")),
+        (fsdil_bench.load_stream, ["toy-1shot"], ("base_limit", "synonyms", "registry")),
     ):
         with pytest.raises(fsdil_bench.RequestError) as caught:
-            call("toy-means", "toy-1shot", registry=toy_registry, sede=1)
+            call(*given, registry=toy_registry, sede=1)
         assert f"unknown argument of {call.__name__}: 'sede'" in caught.value.message
         assert "Did you mean 'seed" in caught.value.remedy
         assert all(name in caught.value.remedy for name in others)

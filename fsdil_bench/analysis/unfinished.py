@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fsdil_bench.records.identity import SEALED_SUFFIX
 from fsdil_bench.records.record import RECORD_FILE
 from fsdil_bench.records.redaction import without_folders
 
@@ -56,7 +57,7 @@ def _read(folder: Path) -> Unfinished | None:
         return None
     if not isinstance(spec, dict) or any(name not in spec for name in _KNOWN):
         return None  # the spec.json of another program
-    run_id = folder.name.removesuffix("-sealed").rpartition("-")[2]
+    run_id = folder.name.removesuffix(SEALED_SUFFIX).rpartition("-")[2]
     return Unfinished(run_id, spec, _failure(folder / "log.txt"))
 
 

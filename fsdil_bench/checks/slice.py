@@ -23,7 +23,9 @@ from fsdil_bench.errors import FsdilError
 from fsdil_bench.plugins.method import Context, Method, RouterMethod, State
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.progress import Progress
-from fsdil_bench.runs.job import Job, describe_backbone, prepare
+from fsdil_bench.runs.job import Job, prepare
+from fsdil_bench.runs.lookup import describe_backbone
+from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.runs.views import Batch
 from fsdil_bench.seeds import numpy_generator, seed_everything
 
@@ -98,7 +100,7 @@ class Slice:
         self.changed: dict[str, str] = {}  # what the method changed around it, and in which call
         self.lowered = _lowered(job.config, given)
         self.full = job.config
-        self.job = replace(job, config=replace(job.config, **self.lowered), workers=0)
+        self.job = replace(job, config=replace(job.config, **self.lowered))
         self.pictures = self.job.pictures(Progress())
         self.model = job.backbone.model  # built now, before a method can change torch's settings
         # Features are cached, so that many tests cost nothing; images have to be encoded.
@@ -143,8 +145,8 @@ class Slice:
         nothing that another device computed is kept in the cache.
         """
         job = self.job
-        info = job.registry.backbone(job.backbone_request)
-        backbone = describe_backbone(info, job.backbone_request)
+        info = job.registry.backbone(job.request.backbone)
+        backbone = describe_backbone(info, job.request.backbone)
         backbone.place(device, precision, None, job.stream.class_names)
         if backbone.has_text:
             backbone.ask_for_texts(job.backbone.encode_text)
@@ -307,10 +309,11 @@ def open_slice(
     progress: Progress | None = None,
 ) -> Slice:
     """A slice of `scenario` for a method under `config`, on the CPU."""
-    job = prepare(
-        method, scenario, registry=registry, seed=_SEED, backbone=backbone, config=config,
+    request = RunRequest.of(
+        method=method, scenario=scenario, seed=_SEED, backbone=backbone, config=config,
         device="cpu", workers=0,
     )  # fmt: skip
+    job = prepare(request, registry)
     return Slice(job, cut or Cut(), config or {}, progress or Progress())
 
 

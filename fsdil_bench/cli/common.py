@@ -26,7 +26,7 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--debug` behind a sub-command works like before it."""
+    """`--debug` after a sub-command works as it does before one."""
     return click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(
         command
     )

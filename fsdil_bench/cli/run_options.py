@@ -1,96 +1,92 @@
-"""The options that `run` and `tune` share, and the arguments of `fsdil_bench.run` behind them."""
+"""The options of a run on the command line, made from the fields of `RunRequest`."""
 
 from __future__ import annotations
 
+import dataclasses
+import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fsdil_bench.data.scenario import TRANSFORMS
 from fsdil_bench.errors import RequestError
+from fsdil_bench.plugins.options import parse_assignments
+from fsdil_bench.runs.request import RunRequest
+from fsdil_bench.sweeps.values import number_list
+from fsdil_bench.system.toml_files import read_toml
 
-_OPTIONS = [
-    click.option(
-        "--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`."
-    ),
-    click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A method's option."
-    ),
-    click.option(
-        "--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="TOML file with the method's options; --set wins over it.",
-    ),
-    click.option("--data", type=click.Path(path_type=Path), help="Where a scenario's images are."),
-    click.option(
-        "--order", default="", help="Domains in order, comma-separated; may be a selection."
-    ),
-    click.option("--base", default="", help="The domain that comes first."),
-    click.option(
-        "--base-limit", type=click.IntRange(1), help="At most so many base images per class."
-    ),
-    click.option("--names", type=click.Path(path_type=Path), help="JSON file with class names."),
-    click.option("--synonyms", type=click.Path(path_type=Path), help="JSON file with synonyms."),
-    click.option(
-        "--scenario-set", "scenario_settings", multiple=True, metavar="KEY=VALUE",
-        help="A scenario's option.",
-    ),
-    click.option(
-        "--transform", default="", metavar="NAME",
-        help=f"How images are cut, augmented and normalised: {', '.join(TRANSFORMS)}."
-        "  [default: the scenario's own]",
-    ),
-    click.option(
-        "--workers", type=click.IntRange(0),
-        help="Threads that decode and augment images; 0 for none.  [default: one per processor]",
-    ),
-    click.option(
-        "--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1 ... or mps."
-    ),
-    click.option(
-        "--precision", default="auto", show_default=True,
-        help="auto, fp32, tf32 or bf16 (both CUDA); auto is bf16 on GPUs that have it.",
-    ),
-    click.option(
-        "--batch-size", type=click.IntRange(1),
-        help="Images per forward pass without training.  [default: 256 on CUDA, else 32]",
-    ),
-    click.option(
-        "--deterministic", is_flag=True, help="Ask torch for the same bits every time: slower."
-    ),
-    click.option(
-        "--out", default="runs", show_default=True, type=click.Path(path_type=Path),
-        help="Folder for run records.",
-    ),
-]  # fmt: skip
+#: Fields that commands ask for in their own way.
+_OWN_WAY = ("method", "scenario", "seed")
+_SHORT = {"backbone": "-b"}
+_TABLES = {
+    "config": [
+        click.option(
+            "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A method's option."
+        ),
+        click.option(
+            "--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="TOML file with the method's options; --set wins over it.",
+        ),
+    ],
+    "scenario_options": [
+        click.option(
+            "--scenario-set", "scenario_settings", multiple=True, metavar="KEY=VALUE",
+            help="A scenario's option.",
+        ),
+    ],
+}  # fmt: skip
+_OUT = click.option(
+    "--out", default="runs", show_default=True, type=click.Path(path_type=Path),
+    help="Folder for run records.",
+)  # fmt: skip
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command these options, in this order."""
-    for option in reversed(_OPTIONS):
+    """Give a command all options of a run but method, scenario and seed, and `--out`."""
+    hints = typing.get_type_hints(RunRequest)
+    options = [
+        option
+        for field in dataclasses.fields(RunRequest)
+        if field.name not in _OWN_WAY
+        for option in _TABLES.get(field.name) or [_option(field, hints[field.name])]
+    ]
+    for option in reversed([*options, _OUT]):
         command = option(command)
     return command
 
 
-def run_arguments(
+def _option(field: dataclasses.Field[Any], hint: Any) -> Callable[..., Any]:
+    """The option for one field, by its type, default and range."""
+    flags = [f"--{field.name.replace('_', '-')}"]
+    if field.name in _SHORT:
+        flags.append(_SHORT[field.name])
+    shape: dict[str, Any] = {"default": field.default, "show_default": bool(field.default)}
+    if hint is bool:
+        shape = {"is_flag": True}
+    elif hint == tuple[str, ...]:
+        shape = {"default": ""}
+    elif int in typing.get_args(hint):
+        shape = {"type": click.IntRange(field.metadata["minimum"])}
+    elif field.metadata.get("path"):
+        shape = {"type": click.Path(path_type=Path)}
+    return click.option(*flags, help=field.metadata["help"], **shape)
+
+
+def run_request(
     *,
     settings: Sequence[str],
     config_file: Path | None,
     scenario_settings: Sequence[str],
-    order: str,
-    **others: Any,
-) -> dict[str, Any]:
-    """Arguments of `fsdil_bench.run`; other options go there as they are."""
-    from fsdil_bench.plugins.options import parse_assignments
-
-    config = _read_toml(config_file) if config_file else {}
-    return {
-        "config": config | parse_assignments(settings),
-        "scenario_options": parse_assignments(scenario_settings),
-        "order": [name.strip() for name in order.split(",") if name.strip()],
-        **others,
-    }
+    **fields: Any,
+) -> RunRequest:
+    """The request that the options of a command ask for."""
+    config = read_toml(config_file, "Write lines like `lr = 0.1`.") if config_file else {}
+    return RunRequest.of(
+        config=config | parse_assignments(settings),
+        scenario_options=parse_assignments(scenario_settings),
+        **fields,
+    )
 
 
 def parse_seeds(seed: int | None, seeds: str | None) -> list[int]:
@@ -99,24 +95,4 @@ def parse_seeds(seed: int | None, seeds: str | None) -> list[int]:
         return [seed or 0]
     if seed is not None:
         raise RequestError("--seed and --seeds exclude each other", "Give one of them.")
-    parsed: list[int] = []
-    try:
-        for part in seeds.split(","):
-            first, dash, last = part.strip().partition("-")
-            parsed += range(int(first), int(last) + 1) if dash else [int(first)]
-    except ValueError:
-        parsed = []
-    if not parsed:
-        raise RequestError(f"--seeds {seeds} is not a list of seeds", "Write 0,1,2 or 0-2.")
-    return list(dict.fromkeys(parsed))
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RequestError(
-            f"{path} is not valid TOML: {error}", "Write lines like `lr = 0.1`."
-        ) from None
+    return number_list("--seeds", seeds)

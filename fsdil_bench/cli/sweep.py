@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "  fsdil-bench sweep sweeps/drawn.toml --jobs 2\n"
     "\n"
     "The same command again runs what is missing or has failed. With a FILE, --methods,\n"
-    "--scenarios, --shots and --seeds choose among its cells. Exit codes: 0 all complete, 1 some\n"
+    "--scenarios, --shots and --seeds choose among its runs. Exit codes: 0 all complete, 1 some\n"
     "are not, 130 interrupted."
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))

@@ -21,14 +21,14 @@ def show_plan(plan: Plan, rows: Sequence[Forecast], jobs: int, as_json: bool) ->
     """The cells of a sweep, how far they are, and what they will cost."""
     if as_json:
         left_out = {
-            "blocked": [{"cell": str(wish), "reason": why} for wish, why in plan.blocked],
-            "planned": [str(wish) for wish in plan.planned],
+            "blocked": [{"cell": str(run), "reason": why} for run, why in plan.blocked],
+            "planned": [str(run) for run in plan.planned],
         }
         click.echo(json.dumps({"cells": [row.to_dict() for row in rows]} | left_out, indent=1))
         return
     if rows:
         lines = [
-            [row.cell.method, row.cell.scenario, row.cell.seed,
+            [row.cell.request.method, row.cell.request.scenario, row.cell.request.seed,
              _say_state(row.state, row.cell.domains), say_seconds(row.seconds) if row.open else ""]
             for row in rows
         ]  # fmt: skip
@@ -54,9 +54,9 @@ def _total(rows: Sequence[Forecast], jobs: int) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What is asked for and cannot be run, and where earlier runs were made otherwise."""
+    """Runs that are not possible here, and earlier ones with a different number of threads."""
     lines = []
-    methods = [wish.method for wish in plan.planned]
+    methods = [run.request.method for run in plan.planned]
     if methods:
         named = ", ".join(f"{name} ({methods.count(name)})" for name in dict.fromkeys(methods))
         lines.append(f"planned, but provided by no plugin yet (cells): {named}")
@@ -67,7 +67,7 @@ def notes(plan: Plan) -> list[str]:
 
 
 def _thread_notes(plan: Plan) -> list[str]:
-    """Sums on other numbers of threads differ in their last bits: a user should know."""
+    """Sums on a different number of threads differ in their last bits: a user should know."""
     records = [(cell, state_of(cell.folder).record) for cell in plan.cells]
     pairs = [
         (record.provenance["threads"], cell.resources.cpus)
@@ -76,7 +76,7 @@ def _thread_notes(plan: Plan) -> list[str]:
     ]
     return [
         f"{pairs.count((had, gives))} complete runs were made with {had} threads, this sweep gives "
-        f"{gives}: sums may differ in their last bits (--threads {had} makes them alike)"
+        f"{gives}: sums may differ in their last bits (--threads {had} avoids this)"
         for had, gives in dict.fromkeys(pairs)
     ]
 
@@ -102,6 +102,6 @@ def show_summary(summary: Summary) -> None:
     parts = ", ".join(f"{number} {name}" for name, number in counts(summary.board).items())
     click.echo(f"{parts or 'nothing to run'} in {say_seconds(summary.seconds)}")
     if summary.interrupted:
-        click.echo("interrupted; the same command goes on where it stopped")
+        click.echo("interrupted; the same command resumes where it stopped")
     elif summary.exit_code:
         click.echo("the same command tries again what is not complete")

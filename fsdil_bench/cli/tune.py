@@ -11,14 +11,8 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import (
-    console,
-    debug_option,
-    open_registry,
-    plugin_option,
-    run_progress,
-)
-from .run_options import parse_seeds, run_arguments, run_options
+from .common import console, debug_option, open_registry, plugin_option, run_progress
+from .run_options import parse_seeds, run_options, run_request
 
 
 @click.command(
@@ -53,6 +47,7 @@ def tune(
     option: str,
     values: str,
     seeds: str | None,
+    out: Path,
     write: Path | None,
     as_json: bool,
     quiet: bool,
@@ -64,23 +59,23 @@ def tune(
     from fsdil_bench.runs.tuning import tune as tune_one
 
     registry = open_registry(plugins)
-    arguments = run_arguments(**options)
+    asked = [run_request(method=method, scenario=scenario, **options) for method in methods]
     if write:
-        load_choices(write)  # a broken file is said before hours of runs
+        load_choices(write)  # a broken file is reported before hours of runs
     candidates = [value.strip() for value in values.split(",") if value.strip()]
     if values and not candidates:
         raise RequestError(f"--values {values!r} has no value", "Write for instance 0.01,0.1.")
     progress = run_progress(quiet)
     choices: list[Choice] = []
-    for method in methods:
+    for request in asked:
 
-        def tell(value: Any, score: float, method: str = method) -> None:
+        def tell(value: Any, score: float, method: str = request.method) -> None:
             progress.say(f"{method}: {option} = {_text(value)} has AA* {score:.2f}")
 
         choices.append(
             tune_one(
-                method, scenario, option=option, values=candidates, seeds=parse_seeds(None, seeds),
-                registry=registry, progress=progress, tell=tell, **arguments,
+                request, registry, option=option, values=candidates,
+                seeds=parse_seeds(None, seeds), out=out, progress=progress, tell=tell,
             )
         )  # fmt: skip
         if write:

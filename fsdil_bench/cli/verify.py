@@ -1,4 +1,4 @@
-"""`fsdil-bench verify` and `fsdil-bench submit`: results that others can trust."""
+"""`fsdil-bench verify` and `fsdil-bench submit`: results that everybody can trust."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .common import debug_option, open_registry, plugin_option, run_progress
 if TYPE_CHECKING:
     from fsdil_bench.records.checks import Checked
     from fsdil_bench.records.record import Record
-    from fsdil_bench.runs.rerun import Verified
+    from fsdil_bench.runs.agreement import Verified
 
 INVALID, DIFFERS, NOT_RUN = 3, 4, 5
 
@@ -35,7 +35,7 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
     "  fsdil-bench verify runs/drawn-1shot/ncm/seed0-*\n"
     "\n"
     "Exit code: 0 if every record is valid and came out the same or within the tolerance, 3 if\n"
-    "one is not valid, 4 if one came out otherwise, 5 if one could not be run again."
+    "one is not valid, 4 if one came out differently, 5 if one could not be run again."
 )
 @_RUNS
 @click.option("--no-run", is_flag=True, help="Validate only.")
@@ -53,7 +53,7 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
 @click.option("--backbone", "-b", default="", help="For weights from a file: MODEL:path/to/file.")
 @click.option("--names", type=click.Path(path_type=Path), help="JSON file with class names.")
 @click.option("--synonyms", type=click.Path(path_type=Path), help="JSON file with synonyms.")
-@click.option("--device", default="", help="Default: the record's, if there is such here.")
+@click.option("--device", default="", help="Default: the record's, if this machine has it.")
 @click.option("--batch-size", type=click.IntRange(1), help="Default: the record's.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the new runs in this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -77,10 +77,10 @@ def verify(
     RUNS are folders of runs, folders above them, or submissions (zip files or folders).
     """
     with tempfile.TemporaryDirectory(prefix="fsdil-verify-") as scratch:
-        checked, others = _check(runs, Path(scratch))
+        checked, problems = _check(runs, Path(scratch))
         valid = [each.record for each in checked if each.record and not each.problems]
         if not as_json:
-            _tell_checks(checked, others)
+            _tell_checks(checked, problems)
         again: list[tuple[Record, Verified]] = []
         if not no_run:
             chosen, drawn_with = _choose(valid, sample, per_row, sample_seed)
@@ -92,8 +92,8 @@ def verify(
                 chosen, out or Path(scratch) / "again", plugins, quiet, as_json, options
             )
         if as_json:
-            click.echo(json.dumps(_findings(checked, others, again), indent=1))
-    sys.exit(_exit_code(len(valid) < len(checked) or bool(others), [v for _, v in again]))
+            click.echo(json.dumps(_findings(checked, problems, again), indent=1))
+    sys.exit(_exit_code(len(valid) < len(checked) or bool(problems), [v for _, v in again]))
 
 
 @click.command(
@@ -112,10 +112,10 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
     from fsdil_bench.records.submission import GUIDE, pack
 
     with tempfile.TemporaryDirectory(prefix="fsdil-submit-") as scratch:
-        checked, others = _check(runs, Path(scratch))
+        checked, problems = _check(runs, Path(scratch))
         bad = [each for each in checked if each.problems]
-        if bad or others:
-            _tell_checks(checked, others)
+        if bad or problems:
+            _tell_checks(checked, problems)
             raise RecordError(
                 f"{len(bad)} of {len(checked)} records are not valid; nothing was packed",
                 "Run them again with --fresh.",
@@ -197,12 +197,12 @@ def _run_again(
         verified = verify(record, registry=registry, out=out, progress=progress, **options)
         found.append((record, verified))
         if not silent:
-            _tell_outcome(record, verified)
+            _tell_verdict(record, verified)
     return found
 
 
-def _tell_checks(checked: Sequence[Checked], others: Sequence[str]) -> None:
-    for text in others:
+def _tell_checks(checked: Sequence[Checked], problems: Sequence[str]) -> None:
+    for text in problems:
         _bad(text)
     for each in checked:
         for problem in each.problems:
@@ -215,13 +215,13 @@ def _tell_checks(checked: Sequence[Checked], others: Sequence[str]) -> None:
     )
 
 
-def _tell_outcome(record: Record, verified: Verified) -> None:
-    from fsdil_bench.runs.rerun import Outcome
+def _tell_verdict(record: Record, verified: Verified) -> None:
+    from fsdil_bench.runs.agreement import Verdict
 
-    colours = {Outcome.IDENTICAL: "green", Outcome.CLOSE: "yellow"}
+    colours = {Verdict.IDENTICAL: "green", Verdict.CLOSE: "yellow"}
     click.secho(f"{verified.outcome}: ", fg=colours.get(verified.outcome, "red"), nl=False)
     click.echo(f"{_name(record)}: {verified.reason}")
-    if verified.outcome in (Outcome.CLOSE, Outcome.DIFFERS):
+    if verified.outcome in (Verdict.CLOSE, Verdict.DIFFERS):
         for line in verified.surroundings:
             click.echo(f"  {line}")
         if not verified.surroundings:
@@ -239,11 +239,11 @@ def _name(record: Record) -> str:
 
 
 def _findings(
-    checked: Sequence[Checked], others: Sequence[str], again: Sequence[tuple[Record, Verified]]
+    checked: Sequence[Checked], problems: Sequence[str], again: Sequence[tuple[Record, Verified]]
 ) -> dict[str, Any]:
     outcomes = {record.folder: verified.to_dict() for record, verified in again}
     return {
-        "problems": list(others),
+        "problems": list(problems),
         "records": [
             {
                 "folder": str(each.folder),
@@ -258,11 +258,11 @@ def _findings(
 
 
 def _exit_code(invalid: bool, outcomes: Sequence[Verified]) -> int:
-    from fsdil_bench.runs.rerun import Outcome
+    from fsdil_bench.runs.agreement import Verdict
 
     found = {verified.outcome for verified in outcomes}
     if invalid:
         return INVALID
-    if Outcome.DIFFERS in found:
+    if Verdict.DIFFERS in found:
         return DIFFERS
-    return NOT_RUN if Outcome.NOT_RUN in found else 0
+    return NOT_RUN if Verdict.NOT_RUN in found else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from .content import ContentKeys
 from .published.locations import find_data
 from .scenario import (
     Samples,
-    ScenarioId,
     ScenarioRequest,
     Stream,
     arrange,
@@ -28,38 +27,38 @@ from .scenario import (
     check_transform,
 )
 from .shots import draw_shots
+from .stream_request import StreamRequest, check_arguments
 from .validation import validation_stream
 
 #: Set in the processes of a sealed run, in which no stream may be had.
 SEALED = "FSDIL_SEALED"
 
 
-def load_stream(
-    scenario: str,
-    *,
-    seed: int = 0,
-    data: str | Path | None = None,
-    order: Sequence[str] = (),
-    base: str = "",
-    base_limit: int | None = None,
-    names: str | Path | None = None,
-    synonyms: str | Path | None = None,
-    scenario_options: Mapping[str, Any] | None = None,
-    transform: str = "",
+def load_stream(scenario: str, *, registry: Registry | None = None, **options: Any) -> Stream:
+    """The stream of a scenario such as `drawn-1shot` under a seed, as every method learns it.
+
+    `options` are the fields of `StreamRequest`: `seed`, `data`, `order`, `base`, `base_limit`,
+    `names`, `synonyms`, `scenario_options`, and `transform`, which replaces the scenario's own.
+    """
+    check_arguments(options, StreamRequest, load_stream)
+    return open_stream(StreamRequest.of(scenario=scenario, **options), registry)
+
+
+def open_stream(
+    request: StreamRequest,
     registry: Registry | None = None,
     build: Callable[[ScenarioInfo, ScenarioRequest], Stream] | None = None,
 ) -> Stream:
-    """The stream of a scenario such as `drawn-1shot` under a seed, as every method learns it.
+    """The stream that a request asks for.
 
-    `transform` replaces the scenario's own preset of `data.transforms`. `build` stands in
-    for `build_stream`: whoever needs many seeds and shots of a data set looks through it once.
+    `build` replaces `build_stream`: whoever needs many seeds and shots of a data set reads it once.
     """
+    identity = request.scenario
     if SEALED in os.environ:
         raise PluginError(
-            f"the stream '{scenario}' was asked for inside a sealed run",
+            f"the stream '{identity}' was asked for inside a sealed run",
             "A method gets its images through `learn` and `predict` alone.",
         )
-    identity = ScenarioId.parse(scenario)
     info = (registry or load_registry()).scenario(identity.dataset)
     if identity.variant and identity.variant not in info.all_variants:
         offered = ", ".join(f"@{variant}" for variant in info.all_variants)
@@ -67,25 +66,24 @@ def load_stream(
             f"scenario '{info.name}' has no variant '{identity.variant}'", f"It has: {offered}."
         )
     validating = identity.variant == VALIDATION and VALIDATION not in info.variants
-    if info.needs_data:
-        data = find_data(info, data)
-    request = ScenarioRequest(
+    data = find_data(info, request.data) if info.needs_data else request.data
+    asked = ScenarioRequest(
         "" if validating else identity.variant,
         Path(data).expanduser() if data else None,
-        Path(names) if names else None,
-        Path(synonyms) if synonyms else None,
-        scenario_settings(info, scenario_options or {}),
+        Path(request.names) if request.names else None,
+        Path(request.synonyms) if request.synonyms else None,
+        scenario_settings(info, request.scenario_options),
     )
-    if transform:
-        check_transform(transform)  # before a large data set is looked through
-    if validating:
-        order = order[:1]  # nothing else than the base domain is needed
-    stream = arrange((build or build_stream)(info, request), order, base)
+    if request.transform:
+        check_transform(request.transform)  # before a large data set is read
+    # For validation nothing but the base domain is needed.
+    order = request.order[:1] if validating else request.order
+    stream = arrange((build or build_stream)(info, asked), order, request.base)
     if validating:
         stream = validation_stream(stream)
-    stream = replace(stream, transform=transform or stream.transform)
+    stream = replace(stream, transform=request.transform or stream.transform)
     check_stream(stream, identity.shots)
-    return draw_shots(stream, identity.shots, seed, base_limit)
+    return draw_shots(stream, identity.shots, request.seed, request.base_limit)
 
 
 def scenario_settings(info: ScenarioInfo, given: Mapping[str, Any]) -> Any:

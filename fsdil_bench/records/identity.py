@@ -2,8 +2,11 @@
 
 The id is a hash of everything that can change the result: the method with its whole config, the
 scenario with its samples and their content, seed, backbone weights, precision, and the code of
-method, scenario and backbone. Where the result is written, how the data folder is called and which
-device or Python is used are not in it.
+method, scenario and backbone. Where the result is written, the name of the data folder, the device
+and the version of Python are not in it.
+
+A run is done when the folder that its id names (`run_place`) holds a record: see
+`fsdil_bench.runs.run_folder.RunFolder.complete`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from typing import Any
 
 #: Raised whenever the harness itself (draws, loop, evaluation) changes results.
 PROTOCOL = 2
+
+#: At the end of the name of a sealed run's folder.
+SEALED_SUFFIX = "-sealed"
 
 #: The fields that every id covers. A field that came later counts only where it is not at its
 #: default, so that a new field leaves the ids of all earlier runs as they are.
@@ -67,3 +73,9 @@ def run_id(
     }
     text = json.dumps(known, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def run_place(scenario: str, method: str, seed: int, run_id: str, *, sealed: bool) -> str:
+    """The folder of a run, below the folder of all runs. The sealed run of an id has its own."""
+    name = f"seed{seed}-{run_id}" + (SEALED_SUFFIX if sealed else "")
+    return f"{scenario.replace('@', '-at-')}/{method}/{name}"

@@ -24,6 +24,7 @@ from fsdil_bench.errors import RecordError, RequestError
 from fsdil_bench.system.archives import unpack
 
 from .checks import Checked
+from .identity import run_place
 from .record import PREDICTIONS_FILE, RECORD_FILE, Record, content_hash, file_sha256
 from .redaction import names_in, without_paths
 
@@ -79,9 +80,9 @@ def pack(checked: Sequence[Checked], out: Path) -> Submission:
 
 def record_place(record: Record) -> str:
     """The folder of a record in a submission."""
-    scenario = record.spec["scenario"].replace("@", "-at-")
-    name = f"seed{record.seed}-{record.run_id}" + ("-sealed" if record.sealed else "")
-    return f"records/{scenario}/{record.spec['method']}/{name}"
+    spec, sealed = record.spec, record.sealed
+    place = run_place(spec["scenario"], spec["method"], record.seed, record.run_id, sealed=sealed)
+    return f"records/{place}"
 
 
 def open_archive(archive: Path, target: Path) -> Path:

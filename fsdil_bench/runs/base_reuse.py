@@ -1,7 +1,7 @@
 """The base domain, learned once for all numbers of shots.
 
 Runs that differ in K alone learn the same base domain from the same images with the same seeds, so
-its checkpoint can be handed on: `run --reuse-base`. The record says whose it is.
+its checkpoint can be shared: `run --reuse-base`. The record says which run learned it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdil_bench.cache.array_store import cache_folder
-from fsdil_bench.data.scenario import ScenarioId
-from fsdil_bench.records.identity import run_id
+from fsdil_bench.records.identity import SEALED_SUFFIX, run_id
 
 if TYPE_CHECKING:
     from .job import Job
@@ -26,12 +25,12 @@ _ORIGIN = "origin.txt"
 
 def base_folder(job: Job) -> Path:
     """Where the base domain of a run is kept; the same for all K."""
-    identity = replace(ScenarioId.parse(job.spec.scenario), shots=1)
+    identity = replace(job.request.scenario, shots=1)
     spec = replace(job.spec, scenario=f"base of {identity}", order=job.spec.order[:1])
     base = replace(job.stream, domains=job.stream.domains[:1])
     key = run_id(spec, stream=base.digest(), weights=job.backbone.weights_hash, code=job.code)
-    # A sealed run must not begin with what an ordinary one has learned.
-    return cache_folder() / "bases" / (f"{key}-sealed" if job.sealed else key)
+    # A sealed run must not start from what an ordinary one has learned.
+    return cache_folder() / "bases" / (key + SEALED_SUFFIX if job.request.sealed else key)
 
 
 def keep_base(job: Job, folder: RunFolder) -> None:
@@ -42,17 +41,17 @@ def keep_base(job: Job, folder: RunFolder) -> None:
         shutil.copytree(folder.path / "domain-0", draft)
         (draft / _ORIGIN).write_text(job.run_id, encoding="utf-8")
         draft.rename(place)
-    except OSError:  # kept by another run meanwhile, or no room: nothing is lost
+    except OSError:  # another run has kept it meanwhile, or the disk is full: nothing is lost
         shutil.rmtree(draft, ignore_errors=True)
 
 
 def is_kept(place: Path) -> bool:
-    """Whether a base domain lies in a folder that `base_folder` gave."""
+    """Whether a folder of `base_folder` holds a base domain."""
     return (place / _ORIGIN).is_file()
 
 
 def take_base(job: Job, folder: RunFolder) -> None:
-    """Begin with a base domain that an earlier run has learned, if there is one."""
+    """Start from a base domain that an earlier run has learned, if there is one."""
     place, own = base_folder(job), folder.path / "domain-0"
     if folder.finished_domains() or not is_kept(place):
         return

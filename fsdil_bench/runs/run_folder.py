@@ -1,4 +1,4 @@
-"""A run on disk while it is under way: what is finished stays, what is half-written never counts.
+"""The folder of a run: what is finished stays, what is half-written never counts.
 
     runs/<scenario>/<method>/seed<seed>-<run id>/
         spec.json         what is run
@@ -38,7 +38,7 @@ class RunFolder:
 
     @property
     def complete(self) -> bool:
-        """Whether the run's record is there."""
+        """Whether the run is done: its record is there. Only `fresh` runs it again."""
         return (self.path / RECORD_FILE).is_file()
 
     @contextmanager
@@ -53,7 +53,7 @@ class RunFolder:
             yield
 
     def held(self) -> bool:
-        """Whether some process is at work on the run."""
+        """Whether a process is at work on the run."""
         return is_locked(self.path / ".lock")
 
     def begin(self, spec: dict[str, Any], *, fresh: bool) -> None:
@@ -96,7 +96,7 @@ class RunFolder:
         draft.rename(final)
 
     def drop_state(self, index: int) -> None:
-        """Remove the checkpoint of a domain that a later one has made superfluous."""
+        """Remove the checkpoint of a domain that is no longer needed after a later one."""
         (self.path / f"domain-{index}" / "state.safetensors").unlink(missing_ok=True)
 
     def load_state(self, index: int) -> State:

@@ -6,7 +6,7 @@ from few images n: by about e = sqrt(a (1 - a) / n) for an AA* of a. So of all c
 of the best, the nearest to the method's default is chosen (the one-standard-error rule): the
 default stays, unless another value is clearly better.
 
-Unless told otherwise the candidates are the default times `FACTORS`: as many tries for one method
+Without given values, the candidates are the default times `FACTORS`: as many tries for one method
 as for another.
 """
 
@@ -16,34 +16,28 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.errors import FsdilError, RequestError, unknown
 from fsdil_bench.plugins.descriptors import VALIDATION
 from fsdil_bench.plugins.options import as_dict, resolve
-from fsdil_bench.plugins.registry import Registry, load_registry
+from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.system.atomic_files import write_atomically
 
-from .job import (
-    check_arguments,
-    identify,
-    load_method_class,
-    method_settings,
-    prepare,
-)
-from .runner import run
+from .job import load_method_class, method_settings, prepare
+from .request import RunRequest
+from .runner import run_job
 
 FACTORS = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was tried and what came of it.
+    """The values that were tried, with their scores.
 
     `scores` are AA* in per cent on `images` validation images.
     """
@@ -88,47 +82,48 @@ class Choice:
 
 
 def tune(
-    method: str,
-    scenario: str,
+    request: RunRequest,
+    registry: Registry,
     *,
     option: str = "lr",
     values: Sequence[Any] = (),
     seeds: Sequence[int] = (0,),
-    config: Mapping[str, Any] | None = None,
     out: str | Path = "runs",
-    registry: Registry | None = None,
     progress: Progress | None = None,
     tell: Callable[[Any, float], None] = lambda value, score: None,
-    **request: Any,
 ) -> Choice:
     """Try all values of an option on the validation part of a scenario's base domain.
 
-    `request` are further arguments of `fsdil_bench.run`; `tell` hears of every value and its score.
-    Runs are kept below `out` like others, so a choice that was interrupted goes on.
+    `request` says what else is asked for; each of `seeds` replaces its seed. `tell` is called with
+    every value and its score. Runs are kept below `out` like all runs, so a choice that was
+    interrupted resumes.
     """
-    check_arguments(request, tune, run, prepare, identify)
-    registry = registry or load_registry()
-    identity = ScenarioId.parse(scenario)
-    if identity.variant not in ("", VALIDATION):
-        raise RequestError(
-            f"scenario '{scenario}' has a variant already",
-            f"Leave @{identity.variant} out: options are chosen on @{VALIDATION}.",
-        )
-    scenario = str(dataclasses.replace(identity, variant=VALIDATION))
-    default, tried = _candidates(method, identity.dataset, registry, option, values)
+    request = _on_validation(request)
+    method = request.method
+    default, tried = _candidates(method, request.scenario.dataset, registry, option, values)
     scores, images = [], 0
     for value in tried:
+        candidate = replace(request, config={**request.config, option: value})
         records = [
-            run(
-                method, scenario, seed=seed, config={**(config or {}), option: value}, out=out,
-                registry=registry, progress=progress, **request,
-            )
+            run_job(prepare(replace(candidate, seed=seed), registry), out, progress=progress)
             for seed in seeds
-        ]  # fmt: skip
+        ]
         scores.append(fmean(record.metrics["AA*"] or 0.0 for record in records))
         images = sum(domain["test"] for domain in records[0].scenario["domains"])
         tell(value, scores[-1])
-    return Choice(method, option, scenario, tuple(seeds), images, default, tried, tuple(scores))
+    name = str(request.scenario)
+    return Choice(method, option, name, tuple(seeds), images, default, tried, tuple(scores))
+
+
+def _on_validation(request: RunRequest) -> RunRequest:
+    """The same request on the validation part of its scenario."""
+    scenario = request.scenario
+    if scenario.variant not in ("", VALIDATION):
+        raise RequestError(
+            f"scenario '{scenario}' has a variant already",
+            f"Leave @{scenario.variant} out: options are chosen on @{VALIDATION}.",
+        )
+    return replace(request, scenario=replace(scenario, variant=VALIDATION))
 
 
 def keep_choices(choices: Iterable[Choice], path: Path) -> None:
@@ -167,8 +162,8 @@ def _identity(choice: Mapping[str, Any]) -> tuple[str, str, str]:
 def _candidates(
     method: str, dataset: str, registry: Registry, option: str, values: Sequence[Any]
 ) -> tuple[Any, tuple[Any, ...]]:
-    """What a method's option is on a data set unless it is set, and the values to try, as the
-    option's type has them."""
+    """The default of a method's option on a data set, and the values to try, converted to the
+    option's type."""
     info = registry.method(method)
     kind = load_method_class(info).Config
     see = f"fsdil-bench list methods {method}"

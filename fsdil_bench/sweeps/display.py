@@ -1,4 +1,4 @@
-"""Showing a sweep on its way: a table that is drawn anew in a terminal, plain lines elsewhere."""
+"""Showing the progress of a sweep: a table that is redrawn in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Lines:
 
 
 class Live(Lines):
-    """The lines, and below them a table of what is on its way."""
+    """The lines, and below them a table of what is under way."""
 
     def __init__(self, cells: int, console: Console, costs: Costs, jobs: int) -> None:
         from rich.live import Live as Screen
@@ -72,14 +72,15 @@ class Live(Lines):
         """Say it, and learn from it how long such runs take."""
         super().changed(status)
         if status.name == "done" and not status.found and status.attempt == 1:
-            self._costs.add(status.cell.method, status.cell.scenario, status.seconds)
+            request = status.cell.request
+            self._costs.add(request.method, request.scenario, status.seconds)
 
     def tick(self, board: Sequence[Status]) -> None:
-        """Draw the table anew."""
+        """Redraw the table."""
         self._screen.update(self.table(board), refresh=True)
 
     def table(self, board: Sequence[Status]) -> RenderableType:
-        """What is on its way, and how much is left."""
+        """What is under way, and how much is left."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -116,7 +117,8 @@ def time_left(board: Sequence[Status], costs: Costs, jobs: int) -> float | None:
     for status in board:
         if status.name in OVER:
             continue
-        seconds = costs.seconds(status.cell.method, status.cell.scenario)
+        request = status.cell.request
+        seconds = costs.seconds(request.method, request.scenario)
         if seconds is None:
             unknown += 1
         else:

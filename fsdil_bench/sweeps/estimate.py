@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fsdil_bench.data.scenario import ScenarioId
-from fsdil_bench.errors import RecordError
+from fsdil_bench.errors import RecordError, RequestError
 from fsdil_bench.records.record import RECORD_FILE, Record
 
 from .plan import Cell, Plan
@@ -25,37 +25,38 @@ class Costs:
     """Seconds that runs took."""
 
     def __init__(self) -> None:
-        self._exact: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._exact: dict[tuple[str, ScenarioId], list[float]] = defaultdict(list)
         self._alike: dict[tuple[str, str], list[float]] = defaultdict(list)
 
     @classmethod
     def of_records(cls, folders: Iterable[Path]) -> Costs:
-        """All that complete runs below the folders say; what cannot be read says nothing."""
+        """What the complete runs below the folders took; unreadable records are skipped."""
         costs = cls()
         for folder in folders:
             for path in sorted(folder.rglob(RECORD_FILE)):
-                with suppress(RecordError, KeyError, TypeError, AttributeError):
+                with suppress(RecordError, RequestError, KeyError, TypeError, AttributeError):
                     record = Record.load(path.parent)
                     seconds = sum(record.cost["seconds"].values())
-                    costs.add(record.spec["method"], record.spec["scenario"], seconds)
+                    scenario = ScenarioId.parse(record.spec["scenario"])
+                    costs.add(record.spec["method"], scenario, seconds)
         return costs
 
-    def add(self, method: str, scenario: str, seconds: float) -> None:
+    def add(self, method: str, scenario: ScenarioId, seconds: float) -> None:
         """A run of `method` on `scenario` took so long."""
         self._exact[method, scenario].append(seconds)
-        self._alike[method, ScenarioId.parse(scenario).dataset].append(seconds)
+        self._alike[method, scenario.dataset].append(seconds)
 
-    def seconds(self, method: str, scenario: str) -> float | None:
+    def seconds(self, method: str, scenario: ScenarioId) -> float | None:
         """What another such run will take; None where nothing is known."""
         known = self._exact.get((method, scenario))
         if not known:
-            known = self._alike.get((method, ScenarioId.parse(scenario).dataset))
+            known = self._alike.get((method, scenario.dataset))
         return statistics.median(known) if known else None
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is on disk of a cell, and the seconds it still takes (None: nobody knows)."""
+    """What is on disk of a cell, and the seconds it still takes (None: unknown)."""
 
     cell: Cell
     state: RunState
@@ -68,12 +69,8 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        cell, state = self.cell, self.state
-        return {
-            "key": cell.key,
-            "method": cell.method,
-            "scenario": cell.scenario,
-            "seed": cell.seed,
+        state = self.state
+        return self.cell.to_dict() | {
             "state": state.name,
             "domains": state.domains,
             "why": state.why,
@@ -85,7 +82,8 @@ def forecast(plan: Plan, costs: Costs) -> list[Forecast]:
     """All cells of a plan, with the cost of what they lack."""
     rows = []
     for cell in plan.cells:
-        state, whole = state_of(cell.folder), costs.seconds(cell.method, cell.scenario)
+        state = state_of(cell.folder)
+        whole = costs.seconds(cell.request.method, cell.request.scenario)
         lacking = 1 - state.domains / cell.domains if cell.domains else 1.0
         rows.append(Forecast(cell, state, None if whole is None else whole * lacking))
     return rows

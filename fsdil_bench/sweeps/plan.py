@@ -1,125 +1,118 @@
-"""From wishes to cells: the run that each of them is, its folder, and how far that is.
+"""From the runs that a sweep asks for to cells: the identity, the folder and the size of each run.
 
-All cells are identified in one process, so that what they share (a data set that is looked through,
-weights that are hashed, code) is looked at once.
+All cells are identified in one process, so that what they share (a data set that is read, weights
+that are hashed, code) is looked up once.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fsdil_bench.data.scenario import ScenarioId, ScenarioRequest
-from fsdil_bench.data.streams import build_stream, load_stream
 from fsdil_bench.errors import FsdilError
-from fsdil_bench.plugins.code_hash import code_version
-from fsdil_bench.plugins.descriptors import ScenarioInfo
 from fsdil_bench.plugins.options import resolve
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.runs.base_reuse import base_folder
-from fsdil_bench.runs.job import Job, Loads, describe_backbone, identify, load_method_class
+from fsdil_bench.runs.job import identify, load_method_class
+from fsdil_bench.runs.lookup import Lookup
+from fsdil_bench.runs.request import RunRequest
 
 from .launchers.launcher import Resources
-from .request import Sweep, Wish
-
-#: Options that are not part of what is identified.
-_HOW = ("keep_checkpoints", "sealed", "reuse_base", "workers", "batch_size", "deterministic")
+from .request import Sweep, SweepRun
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep. `base` is where its base domain is kept if runs share it."""
+    """One run of a sweep, identified.
+
+    `key` is its folder below `out`, and so the same in every sweep. `domains` is their number,
+    `base` the folder of the base domain if runs share it.
+    """
 
     key: str
-    method: str
-    scenario: str
-    seed: int
-    request: Mapping[str, Any]
-    folder: Path
+    request: RunRequest
+    out: Path
+    plugins: tuple[str, ...] = ()
     resources: Resources = field(default_factory=Resources)
     domains: int = 0
     base: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.method} on {self.scenario}, seed {self.seed}"
+        return str(self.request)
 
     @property
-    def dataset(self) -> str:
-        """The scenario without shots and variant."""
-        return ScenarioId.parse(self.scenario).dataset
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self.out / self.key
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `fsdil_bench.run` for it, as plain JSON types."""
+        return self.request.to_dict() | {"out": str(self.out), "plugins": list(self.plugins)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """What names the run, as plain JSON types."""
+        request = self.request
+        return {
+            "key": self.key,
+            "method": request.method,
+            "scenario": str(request.scenario),
+            "seed": request.seed,
+        }
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a sweep. `blocked` are wishes that cannot be run here, with the reason;
-    `planned` those for methods that nobody provides yet."""
+    """The cells of a sweep. `blocked` are runs that are not possible here, with the reason;
+    `planned` those of methods that no plugin provides yet."""
 
     cells: tuple[Cell, ...]
-    blocked: tuple[tuple[Wish, str], ...] = ()
-    planned: tuple[Wish, ...] = field(default=())
+    blocked: tuple[tuple[SweepRun, str], ...] = ()
+    planned: tuple[SweepRun, ...] = field(default=())
 
 
 def make_plan(sweep: Sweep, registry: Registry) -> Plan:
-    """Identify every wish. A wrong name or option is an error, missing data blocks its cells."""
-    for wish in sweep.wishes:
-        _check_config(wish, registry)
-    loads = _remembering_loads()
+    """Identify every run. A wrong name or option is an error, missing data blocks its cells."""
+    for run in sweep.runs:
+        _check_options(run.request, registry)
+    lookup = Lookup(registry)
     out = Path(sweep.settings.out).absolute()
     cells: dict[str, Cell] = {}
-    blocked: list[tuple[Wish, str]] = []
-    for wish in sweep.wishes:
+    blocked: list[tuple[SweepRun, str]] = []
+    for run in sweep.runs:
         try:
-            cell = _cell(wish, out, registry, loads)
+            cell = _cell(run, out, registry, lookup)
         except FsdilError as error:
-            blocked.append(
-                (wish, "\n".join(part for part in (error.message, error.remedy) if part))
-            )
+            blocked.append((run, "\n".join(part for part in (error.message, error.remedy) if part)))
         else:
             cells.setdefault(cell.key, cell)
     return Plan(tuple(cells.values()), tuple(blocked), sweep.planned)
 
 
-def _check_config(wish: Wish, registry: Registry) -> None:
-    method = load_method_class(registry.method(wish.method))
-    see = f"fsdil-bench list methods {wish.method}"
-    resolve(method.Config, wish.options.get("config", {}), owner=f"method {wish.method}", see=see)
-    if wish.options.get("backbone"):
-        registry.backbone(wish.options["backbone"])
+def _check_options(request: RunRequest, registry: Registry) -> None:
+    method = load_method_class(registry.method(request.method))
+    see = f"fsdil-bench list methods {request.method}"
+    resolve(method.Config, request.config, owner=f"method {request.method}", see=see)
+    if request.backbone:
+        registry.backbone(request.backbone)
 
 
-def _cell(wish: Wish, out: Path, registry: Registry, loads: Loads) -> Cell:
-    options = dict(wish.options)
-    if wish.resources.gpus and options.get("precision", "auto") == "auto":
-        options["precision"] = _usual_on_a_gpu()
-    what = {name: value for name, value in options.items() if name not in _HOW}
-    job: Job = identify(
-        wish.method, wish.scenario, seed=wish.seed, registry=registry, loads=loads, **what
-    )
-    job = replace(job, sealed=bool(options.get("sealed")))
-    request = options | {
-        "method": wish.method,
-        "scenario": wish.scenario,
-        "seed": wish.seed,
-        # The same on every machine, or the run would get another id there.
-        "precision": job.spec.precision,
-        "workers": options.get("workers", wish.resources.cpus),
-        "out": str(out),
-        "plugins": [str(file) for file in registry.files],
-    }
+def _cell(run: SweepRun, out: Path, registry: Registry, lookup: Lookup) -> Cell:
+    request, resources = run.request, run.resources
+    if request.workers is None:
+        request = replace(request, workers=resources.cpus)
+    if resources.gpus and request.precision == "auto":
+        request = replace(request, precision=_usual_on_a_gpu())
+    job = identify(request, registry, lookup)
     return Cell(
-        key=job.place.as_posix(),
-        method=wish.method,
-        scenario=wish.scenario,
-        seed=wish.seed,
-        request=request,
-        folder=out / job.place,
-        resources=wish.resources,
+        key=job.place,
+        # The same precision on every machine, or the run would get a different id there.
+        request=replace(request, precision=job.spec.precision),
+        out=out,
+        plugins=tuple(str(file) for file in registry.files),
+        resources=resources,
         domains=len(job.stream.domains),
-        base=base_folder(job) if options.get("reuse_base") else None,
+        base=base_folder(job) if request.reuse_base else None,
     )
 
 
@@ -130,39 +123,3 @@ def _usual_on_a_gpu() -> str:
     from fsdil_bench.models.device import choose
 
     return choose("cuda", "auto")[1] if torch.cuda.is_available() else "bf16"
-
-
-def _remembering_loads() -> Loads:
-    """Looks at every data set, backbone and source file once."""
-    build = _remember(build_stream, _stream_key)
-    return Loads(
-        stream=_remember(
-            partial(load_stream, build=build),
-            lambda scenario, registry, **request: json.dumps([scenario, request], default=str),
-        ),
-        backbone=_remember(describe_backbone, lambda info, name: name),
-        code=_remember(code_version, str),
-    )
-
-
-def _stream_key(info: ScenarioInfo, request: ScenarioRequest) -> str:
-    return f"{info.name} {request!r}"
-
-
-def _remember(function: Callable[..., Any], key: Callable[..., str]) -> Callable[..., Any]:
-    """Call `function` once per key; an error that a user can mend is remembered, too."""
-    known: dict[str, tuple[Any, FsdilError | None]] = {}
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        name = key(*arguments, **keywords)
-        if name not in known:
-            try:
-                known[name] = (function(*arguments, **keywords), None)
-            except FsdilError as error:
-                known[name] = (None, error)
-        result, problem = known[name]
-        if problem is not None:
-            raise problem
-        return result
-
-    return call

@@ -1,4 +1,4 @@
-"""What can be asked of a sweep: its settings, the options of its runs, and single wishes."""
+"""What can be asked of a sweep: its settings, its runs and what they need."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.plugins.options import option
+from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.system.processors import available
 
 from .launchers.launcher import Resources
@@ -19,7 +19,7 @@ LISTS = ("methods", "scenarios", "shots", "seeds")
 
 @dataclass(frozen=True)
 class Settings:
-    """How the sweep goes on; the flags of `fsdil-bench sweep` win over the file."""
+    """How the sweep is carried out; the flags of `fsdil-bench sweep` win over the file."""
 
     name: str = option("", "of the sweep's folder below `out`; default: the file's name")
     out: str = option("runs", "folder for run records")
@@ -30,28 +30,7 @@ class Settings:
     time_limit: str | float | None = option(None, 'of each run: seconds, or "90m", "2h"')
     reuse_base: bool = option(False, "train the base domain once for all shots")
     plugins: tuple[str, ...] = option((), "plugin files")
-    planned: tuple[str, ...] = option((), "methods that are left out while nobody provides them")
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of `fsdil-bench run` that a grid or a method may set."""
-
-    backbone: str = option("", "default: the scenario's")
-    data: str | None = option(None, "where a scenario's images are")
-    order: tuple[str, ...] = option((), "domains in order")
-    base: str = option("", "the domain that comes first")
-    base_limit: int | None = option(None, "at most so many base images per class", minimum=1)
-    names: str | None = option(None, "JSON file with class names")
-    synonyms: str | None = option(None, "JSON file with synonyms")
-    transform: str = option("", "default: the scenario's")
-    workers: int | None = option(None, "threads that decode images", minimum=0)
-    device: str = option("auto", "auto, cpu, cuda, mps ...")
-    precision: str = option("auto", "auto, fp32, tf32 or bf16")
-    batch_size: int | None = option(None, "images per forward pass without training", minimum=1)
-    deterministic: bool = option(False, "ask torch for the same bits every time")
-    keep_checkpoints: bool = option(False, "keep the state after every domain")
-    sealed: bool = option(False, "learn and predict in separate processes")
+    planned: tuple[str, ...] = option((), "methods that are left out while no plugin provides them")
 
 
 @dataclass(frozen=True)
@@ -65,32 +44,29 @@ class ResourceOptions:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """One run that is asked for: arguments of `fsdil_bench.run`, and what the run needs."""
+class SweepRun:
+    """One run that a sweep asks for, and what it needs."""
 
-    method: str
-    scenario: str
-    seed: int
-    options: Mapping[str, Any] = field(default_factory=dict)
+    request: RunRequest
     resources: Resources = field(default_factory=Resources)
 
     def __str__(self) -> str:
-        return f"{self.method} on {self.scenario}, seed {self.seed}"
+        return str(self.request)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """All that is asked for. `planned` are wishes for methods that nobody provides yet."""
+    """Everything that is asked for. `planned` are runs of methods that no plugin provides yet."""
 
     settings: Settings
-    wishes: tuple[Wish, ...]
-    planned: tuple[Wish, ...] = ()
+    runs: tuple[SweepRun, ...]
+    planned: tuple[SweepRun, ...] = ()
     launcher_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line asks for: lists of a grid, or a choice among the cells of a file."""
+    """What the command line asks for: lists of a grid, or a choice among the runs of a file."""
 
     methods: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
@@ -103,19 +79,19 @@ class Selection:
         lists = {name: list(getattr(self, name)) for name in LISTS}
         return {name: values for name, values in lists.items() if values}
 
-    def takes(self, wish: Wish) -> bool:
-        """Whether a cell of a file is meant."""
-        scenario = ScenarioId.parse(wish.scenario)
+    def takes(self, request: RunRequest) -> bool:
+        """Whether a run of a file is chosen."""
+        method, scenario = request.method, request.scenario
         return (
-            (not self.methods or any(fnmatchcase(wish.method, name) for name in self.methods))
-            and (not self.scenarios or bool({wish.scenario, scenario.dataset} & {*self.scenarios}))
+            (not self.methods or any(fnmatchcase(method, name) for name in self.methods))
+            and (not self.scenarios or bool({str(scenario), scenario.dataset} & {*self.scenarios}))
             and (not self.shots or scenario.shots in self.shots)
-            and (not self.seeds or wish.seed in self.seeds)
+            and (not self.seeds or request.seed in self.seeds)
         )
 
 
 def threads_per_run(settings: Settings) -> int:
-    """On this machine an equal part of its cores; elsewhere one, unless something is said."""
+    """As set; else an equal part of the cores on this machine, one elsewhere."""
     if settings.threads is not None:
         return settings.threads
     return max(1, available() // (settings.jobs or 1)) if settings.launcher == "local" else 1

@@ -203,12 +203,10 @@ class Scheduler:
         status.attempt += 1
         status.started, status.phase = None, ""
         cell = status.cell
-        request = dict(cell.request)
-        if state.name == "damaged":
-            request["fresh"] = True
+        fresh = {"fresh": True} if state.name == "damaged" else {}
         task = Task(
             cell.key,
-            request,
+            cell.arguments() | fresh,
             cell.folder,
             self._folder / cell.key / f"attempt-{status.attempt}",
             status.attempt,

@@ -51,18 +51,13 @@ class Summary:
             "counts": counts(self.board),
             "folder": str(self.folder),
             "cells": [_describe(status) for status in self.board],
-            "blocked": [{"cell": str(wish), "reason": why} for wish, why in self.plan.blocked],
-            "planned": [str(wish) for wish in self.plan.planned],
+            "blocked": [{"cell": str(run), "reason": why} for run, why in self.plan.blocked],
+            "planned": [str(run) for run in self.plan.planned],
         }
 
 
 def _describe(status: Status) -> dict[str, Any]:
-    cell = status.cell
-    return {
-        "key": cell.key,
-        "method": cell.method,
-        "scenario": cell.scenario,
-        "seed": cell.seed,
+    return status.cell.to_dict() | {
         "state": status.name,
         "attempts": status.attempt,
         "seconds": round(status.seconds, 1),

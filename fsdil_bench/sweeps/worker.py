@@ -1,7 +1,7 @@
 """The process of one run in a sweep: `python -m fsdil_bench.sweeps.worker REQUEST.json`.
 
 It carries out the request, says about once a second how far it is, and leaves its outcome as a file
-that is there as a whole or not at all. SIGTERM and SIGINT stop it between two steps: what the run
+that is complete or not there at all. SIGTERM and SIGINT stop it between two steps: what the run
 has finished is kept. Exit codes: 0 complete, 1 failed, 2 failed and no further try will help, 75
 another process has the run, 130 interrupted.
 """
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def work(task: Task) -> int:
-    """Carry out a task and leave its outcome; gives the exit code."""
+    """Carry out a task and leave its outcome; returns the exit code."""
     began = time.monotonic()
     outcome: dict[str, Any]
     try:
@@ -60,13 +60,13 @@ def work(task: Task) -> int:
         traceback.print_exc()
         code, outcome = _failure(error)
     outcome |= {"exit_code": code, "seconds": round(time.monotonic() - began, 3)}
-    with suppress(OSError):  # a full disk: the exit code still tells
+    with suppress(OSError):  # a full disk: the exit code still says it
         write_atomically(task.outcome_file, json.dumps(outcome, indent=1) + "\n")
     return code
 
 
 def _run(task: Task) -> None:
-    if RunFolder(task.folder).held():  # known before torch is imported; `run` sees to it anyway
+    if RunFolder(task.folder).held():  # known before torch is imported; `run` checks it again
         raise HeldError(f"another process is at work on {task.folder}")
 
     import torch
@@ -91,7 +91,7 @@ def given_threads(task: Task) -> int:
 def as_command(request: Mapping[str, Any]) -> list[str]:
     """The `fsdil-bench run` that asks for the same."""
     words = ["fsdil-bench", "run", "--method", request["method"], "--scenario", request["scenario"]]
-    words += ["--seed", str(request["seed"])]
+    words += ["--seed", str(request.get("seed", 0))]
     for name, value in request.items():
         flag = f"--{name.replace('_', '-')}"
         if name in _FLAGS:
@@ -121,7 +121,7 @@ def _failure(error: Exception) -> tuple[int, dict[str, Any]]:
 
 
 def _code(error: Exception) -> int:
-    """Whether another try may help: it may where the surroundings were at fault."""
+    """Whether another try may help: it may where the cause was outside the run."""
     if isinstance(error, HeldError):
         return ELSEWHERE
     if isinstance(error, RequestError | DataError | RecordError):

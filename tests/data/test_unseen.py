@@ -96,15 +96,14 @@ def test_rows_follow_from_the_predictions(both):
     assert record.cost["images"]["unseen"] == 4 * 48
 
 
-def test_predictions_belong_to_their_images(toy_registry, both, monkeypatch):
+def test_predictions_belong_to_their_images(toy_registry, toy_job, both, monkeypatch):
     """The mixture is undone: image i of the record is image i of the sets."""
     method = toy_registry.method("toy-means").factory
     monkeypatch.setattr(method, "predict", lambda self, batch: batch.features.argmax(1) % 3)
     _, record = both()
     from fsdil_bench.progress import Progress
-    from fsdil_bench.runs.job import prepare
 
-    pictures = prepare("toy-means", "toy-1shot", registry=toy_registry).pictures(Progress())
+    pictures = toy_job().pictures(Progress())
     expected = [pictures.features(samples).argmax(1) % 3 for _, samples in unseen_sets()]
     for t in range(4):
         found = record.predictions()[f"unseen_classes_{t}"]

@@ -7,7 +7,8 @@ import pytest
 
 from fsdil_bench.data.streams import load_stream
 from fsdil_bench.errors import DataError
-from fsdil_bench.runs.rerun import Outcome, verify
+from fsdil_bench.runs.agreement import Verdict
+from fsdil_bench.runs.rerun import verify
 
 
 @pytest.fixture
@@ -61,4 +62,4 @@ def test_a_record_of_it_can_be_verified(toy_run, toy_registry, tmp_path):
     record = toy_run(scenario="toy-2shot@validation")
     assert record.spec["order"] == ["d0", "d0-shots"]
     again = verify(record, out=tmp_path / "again", registry=toy_registry)
-    assert again.outcome is Outcome.IDENTICAL
+    assert again.outcome is Verdict.IDENTICAL

@@ -195,14 +195,9 @@ def test_what_is_kept_is_computed_in_full_precision(tmp_path, precision, monkeyp
     again.close()
 
 
-def test_texts_of_all_precisions_lie_in_one_file(toy_registry, monkeypatch):
-    from fsdil_bench.runs.job import prepare
-
+def test_texts_of_all_precisions_lie_in_one_file(toy_job, monkeypatch):
     monkeypatch.setattr(device, "choose", lambda name, precision: (torch.device("cpu"), precision))
-    jobs = [
-        prepare("toy-means", "toy-1shot", registry=toy_registry, precision=precision)
-        for precision in ("fp32", "tf32", "bf16")
-    ]
+    jobs = [toy_job(precision=precision) for precision in ("fp32", "tf32", "bf16")]
     assert len({job.run_id for job in jobs}) == 3
     assert len({job.backbone._texts.path for job in jobs}) == 1
 

@@ -119,7 +119,7 @@ def test_every_python_gives_the_same_hash(tmp_path):
         "package = types.ModuleType('fsdil_bench')\n"
         "package.__path__ = [str(root / 'fsdil_bench')]\n"
         "sys.modules['fsdil_bench'] = package\n"
-        "import hashlib, fsdil_bench.records.identity as spec\n"
+        "import hashlib, fsdil_bench.plugins.code_hash as code_hash\n"
         "files = [source, *sorted((root / 'methods').rglob('*.py'))]\n"
         "texts = [code_hash.essence(file.read_text(encoding='utf-8')) for file in files]\n"
         "print(hashlib.sha256(chr(0).join(texts).encode()).hexdigest())\n"

@@ -13,8 +13,13 @@ from fsdil_bench import Domain, Samples, ScenarioInfo, Stream
 from fsdil_bench.data.streams import load_stream
 from fsdil_bench.progress import Progress
 from fsdil_bench.runs.job import identify, prepare
+from fsdil_bench.runs.request import RunRequest
 
 IDS = tuple(f"train/{i}" for i in range(6))
+
+
+def request_on(scenario, **options):
+    return RunRequest.of(method="toy-means", scenario=scenario, **options)
 
 
 def patches(value, keys=()):
@@ -49,7 +54,7 @@ def registry(toy_registry):
 def test_equal_sample_ids_of_two_scenarios_do_not_share_features(registry, suffix):
     features = []
     for name in ("dark", "bright", "dark"):
-        job = prepare("toy-means", f"{name}{suffix}-1shot", registry=registry)
+        job = prepare(request_on(f"{name}{suffix}-1shot"), registry)
         features.append(job.pictures(Progress()).features(job.stream.domains[0].train))
     assert not torch.equal(features[0], features[1])
     assert torch.equal(features[0], features[2])
@@ -68,11 +73,9 @@ def test_the_pictures_are_part_of_the_id(registry):
     """Also where the scenario is of the same name and code, and so are all ids and labels."""
     dark = registry.scenario("dark")
     changed = replace(registry.scenario("bright"), name="dark")
-    one = identify("toy-means", "dark-1shot", registry=registry)
-    other = identify(
-        "toy-means", "dark-1shot",
-        registry=replace(registry, scenarios={**registry.scenarios, "dark": changed}),
-    )  # fmt: skip
+    one = identify(request_on("dark-1shot"), registry)
+    scenarios = {**registry.scenarios, "dark": changed}
+    other = identify(request_on("dark-1shot"), replace(registry, scenarios=scenarios))
     assert one.code == other.code
     assert one.run_id != other.run_id
     assert dark.name == changed.name
@@ -83,7 +86,7 @@ def test_another_tokenizer_asks_for_other_embeddings(toy_registry, monkeypatch):
     sentences = ["a red one", "a blue one"]
 
     def embedded():
-        job = prepare("toy-means", "toy-1shot", registry=toy_registry)
+        job = prepare(request_on("toy-1shot"), toy_registry)
         return job.backbone.encode_text(sentences)
 
     first = embedded()
@@ -106,5 +109,5 @@ def test_another_tokenizer_asks_for_other_embeddings(toy_registry, monkeypatch):
 
 
 def test_the_code_of_the_backbone_is_part_of_the_id(toy_registry):
-    job = identify("toy-means", "toy-1shot", registry=toy_registry)
+    job = identify(request_on("toy-1shot"), toy_registry)
     assert set(job.code) == {"method", "scenario", "backbone"}

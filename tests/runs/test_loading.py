@@ -18,7 +18,6 @@ from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import DataError, PluginError
 from fsdil_bench.progress import Progress
 from fsdil_bench.runs import pictures
-from fsdil_bench.runs.job import prepare
 from fsdil_bench.runs.pictures import Pictures
 
 SIZE = toy_plugin.SIZE
@@ -331,9 +330,9 @@ def test_images_of_a_domain_that_is_over_are_forgotten(toy_run, toy_registry, mo
     assert len(forgotten) == 4
 
 
-def test_the_number_of_workers_can_be_set(toy_registry):
+def test_the_number_of_workers_can_be_set(toy_job):
     def workers(**request):
-        job = prepare("toy-means", "toy-1shot", registry=toy_registry, **request)
+        job = toy_job(**request)
         return job.pictures(Progress()).workers
 
     assert workers(workers=0) == 0

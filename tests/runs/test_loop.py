@@ -8,7 +8,6 @@ from safetensors.torch import load_file
 from fsdil_bench import Record
 from fsdil_bench.errors import DataError, PluginError, RequestError
 from fsdil_bench.progress import Progress
-from fsdil_bench.runs.job import prepare
 from fsdil_bench.runs.loop import Loop
 from fsdil_bench.seeds import numpy_generator
 
@@ -82,7 +81,7 @@ def test_router_gets_routing_accuracy_and_oracle_rows(toy_run):
         assert record.oracle_matrix[t][1:] == pytest.approx([100 / 3] * t)
 
 
-def test_test_batches_mix_the_domains(toy_registry, toy_run, monkeypatch):
+def test_test_batches_mix_the_domains(toy_registry, toy_run, toy_job, monkeypatch):
     """The harness shuffles: where an image stands in the batch does not tell its domain."""
     method = toy_registry.method("toy-means").factory
     honest, batches = method.predict, []
@@ -92,7 +91,7 @@ def test_test_batches_mix_the_domains(toy_registry, toy_run, monkeypatch):
         return honest(self, batch)
 
     monkeypatch.setattr(method, "predict", predict)
-    job = prepare("toy-means", "toy-1shot", registry=toy_registry)
+    job = toy_job()
     pictures = job.pictures(Progress())
     domain_of = {
         row.numpy().tobytes(): t

@@ -14,7 +14,8 @@ import fsdil_bench
 from fsdil_bench.plugins import registry as plugins
 from fsdil_bench.plugins.descriptors import load_factory
 from fsdil_bench.plugins.registry import load_registry
-from fsdil_bench.runs.job import describe_backbone, load_method_class
+from fsdil_bench.runs.job import load_method_class
+from fsdil_bench.runs.lookup import describe_backbone
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 ENTRIES = {entry.name: entry for entry in plugins._installed() if entry.dist.name == "fsdil-bench"}

@@ -17,16 +17,16 @@ from fsdil_bench import Record, cli
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.checks import check_folder
 from fsdil_bench.records.record import content_hash, file_sha256
-from fsdil_bench.runs.rerun import (
+from fsdil_bench.runs.agreement import (
     EXACT,
     LAST_BITS,
     LAST_BITS_OF_BF16,
-    Outcome,
+    Verdict,
     allowed,
     compare,
     surroundings,
-    verify,
 )
+from fsdil_bench.runs.rerun import verify
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 
@@ -84,28 +84,28 @@ def flip(arrays, count=1, by=1):
 
 def test_the_same_run_is_identical(record, again):
     found = again(record)
-    assert (found.outcome, found.differing, found.largest) == (Outcome.IDENTICAL, 0, 0.0)
+    assert (found.outcome, found.differing, found.largest) == (Verdict.IDENTICAL, 0, 0.0)
     assert found.predictions == sum(30 + 3 * t for t in range(4)) + 30 * 3 + 33 * 2 + 36
     assert found.surroundings == ()
 
 
 @pytest.mark.slow
 def test_sealed_again(record, again):
-    assert again(record, sealed=True).outcome == Outcome.IDENTICAL
+    assert again(record, sealed=True).outcome == Verdict.IDENTICAL
 
 
 def test_few_other_predictions_are_close_within_the_tolerance(record, again):
     other = pretend(record, flip)
     by_default = again(other)
     assert "1 of " in by_default.reason
-    assert by_default.outcome == Outcome.DIFFERS  # 138 test images: one of them is much
-    assert again(other, tolerance=by_default.largest).outcome == Outcome.CLOSE
-    assert again(other, tolerance=by_default.largest * 0.99).outcome == Outcome.DIFFERS
+    assert by_default.outcome == Verdict.DIFFERS  # 138 test images: one of them is much
+    assert again(other, tolerance=by_default.largest).outcome == Verdict.CLOSE
+    assert again(other, tolerance=by_default.largest * 0.99).outcome == Verdict.DIFFERS
 
 
 def test_made_up_predictions_that_fit_their_record_differ(record, again):
     found = again(pretend(record, lambda arrays: flip(arrays, 60)))
-    assert found.outcome == Outcome.DIFFERS
+    assert found.outcome == Verdict.DIFFERS
     assert found.differing == 60
     assert found.largest > LAST_BITS.points
 
@@ -118,19 +118,19 @@ def test_a_record_of_another_code_version_says_which(record, again):
         | {"code": {"method": "f" * 16, "scenario": record.method["code"]["scenario"]}},
     )
     found = again(other)
-    assert found.outcome == Outcome.NOT_RUN
-    assert "the code of the method is another: ffffffffffffffff in the record" in found.reason
+    assert found.outcome == Verdict.NOT_RUN
+    assert "the code of the method is different: ffffffffffffffff in the record" in found.reason
     assert "scenario" not in found.reason
     anyway = again(other, anyway=True)
-    assert anyway.outcome == Outcome.IDENTICAL
-    assert "although the code of the method is another" in anyway.reason
+    assert anyway.outcome == Verdict.IDENTICAL
+    assert "although the code of the method is different" in anyway.reason
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"method": {"weights": "other"}}, "the weights are others"),
-        ({"scenario": {"digest": "0" * 64}}, "the samples are others"),
+        ({"method": {"weights": "other"}}, "the weights are different"),
+        ({"scenario": {"digest": "0" * 64}}, "the samples are different"),
         ({"spec": {"config": {"option": 1}}}, "unknown option of method toy-means: 'option'"),
         ({"spec": {"method": "gone"}}, "unknown method 'gone'"),
         ({"spec": {"order": ["d0", "d7"]}}, "d7"),
@@ -139,7 +139,7 @@ def test_a_record_of_another_code_version_says_which(record, again):
 def test_what_stands_in_the_way_is_named(record, again, changes, words):
     values = {name: getattr(record, name) | change for name, change in changes.items()}
     found = again(replace(record, run_id="0" * 16, **values))
-    assert found.outcome == Outcome.NOT_RUN
+    assert found.outcome == Verdict.NOT_RUN
     assert words in found.reason
 
 
@@ -216,10 +216,10 @@ def mistaken(finished, tmp_path):
 def test_a_single_prediction_counts_where_bits_are_stable(mistaken):
     one, other = mistaken(1)
     found = compare(one, other)
-    assert (found.outcome, found.differing, found.largest) == (Outcome.DIFFERS, 1, 0.0)
+    assert (found.outcome, found.differing, found.largest) == (Verdict.DIFFERS, 1, 0.0)
     assert "none should here" in found.reason
     elsewhere = replace(one, provenance=one.provenance | {"processor": "another"})
-    assert compare(elsewhere, other).outcome == Outcome.CLOSE
+    assert compare(elsewhere, other).outcome == Verdict.CLOSE
 
 
 def test_too_many_other_predictions_are_no_last_bits(mistaken):
@@ -228,16 +228,16 @@ def test_too_many_other_predictions_are_no_last_bits(mistaken):
     found = compare(elsewhere, other)
     assert found.largest == 0.0
     assert 100 * found.differing > LAST_BITS.percent * found.predictions
-    assert found.outcome == Outcome.DIFFERS
+    assert found.outcome == Verdict.DIFFERS
     assert "allowed: 2 %" in found.reason
-    assert compare(elsewhere, other, 0.0).outcome == Outcome.CLOSE  # scores alone, by wish
+    assert compare(elsewhere, other, 0.0).outcome == Verdict.CLOSE  # scores alone, by wish
 
 
 def test_other_test_images(record, finished):
     moved = record.predictions()
     moved["labels"] = moved["labels"][::-1].copy()
     np.savez_compressed(record.folder / "predictions.npz", **moved)
-    assert compare(record, finished[0]).outcome == Outcome.DIFFERS
+    assert compare(record, finished[0]).outcome == Verdict.DIFFERS
 
 
 def test_a_record_is_never_compared_with_itself(record, toy_registry):

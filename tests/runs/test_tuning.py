@@ -9,6 +9,7 @@ import pytest
 
 from fsdil_bench.errors import FsdilError, RequestError
 from fsdil_bench.plugins.registry import load_registry
+from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.runs.tuning import FACTORS, Choice, keep_choices, load_choices, tune
 
 TESTS = Path(__file__).parent.parent
@@ -19,8 +20,12 @@ COMMAND = [part for path in PLUGINS for part in ("--plugin", path)]
 @pytest.fixture
 def choose(tmp_path):
     registry = load_registry(PLUGINS)
-    options = {"registry": registry, "out": tmp_path / "runs", "scenario": "toy-2shot"}
-    return lambda **given: tune(**{"method": "aimed", **options, **given})
+
+    def call(method="aimed", scenario="toy-2shot", **given):
+        request = RunRequest.of(method=method, scenario=scenario)
+        return tune(request, registry, out=tmp_path / "runs", **given)
+
+    return call
 
 
 def choice(values, scores, default=1.0):

@@ -9,9 +9,12 @@ import pytest
 from rich.console import Console
 from sweep_fakes import make_cell
 
+from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.sweeps.display import Lines, Live, time_left
 from fsdil_bench.sweeps.estimate import Costs, say_seconds
 from fsdil_bench.sweeps.scheduler import Status
+
+ONE = ScenarioId("toy", 1)
 
 
 def statuses(*names):
@@ -22,19 +25,19 @@ def test_time_left_counts_what_is_not_over():
     costs = Costs()
     board = statuses("done", "running", "waiting", "failed", "waiting")
     assert time_left(board, costs, 1) is None
-    costs.add("m", "toy-1shot", 40.0)
+    costs.add("m", ONE, 40.0)
     board[1].domains = 1  # of 4
     assert time_left(board, costs, 2) == pytest.approx((0.75 * 40 + 40 + 40) / 2)
 
 
 def test_costs_of_the_same_shots_come_first():
     costs = Costs()
-    costs.add("m", "toy-4shot", 100.0)
-    assert costs.seconds("m", "toy-1shot") == 100
+    costs.add("m", ScenarioId("toy", 4), 100.0)
+    assert costs.seconds("m", ONE) == 100
     for seconds in (1.0, 2.0, 30.0):
-        costs.add("m", "toy-1shot", seconds)
-    assert costs.seconds("m", "toy-1shot") == 2
-    assert costs.seconds("n", "toy-1shot") is None
+        costs.add("m", ONE, seconds)
+    assert costs.seconds("m", ONE) == 2
+    assert costs.seconds("n", ONE) is None
 
 
 def test_lines_say_what_is_new():

@@ -222,7 +222,7 @@ def test_runs_that_share_a_base_learn_it_once(schedule, tmp_path):
 
     class Bases(FakeLauncher):
         def poll(self, timeout):
-            together.append(sorted(by_key[key].seed for key in self.tasks))
+            together.append(sorted(by_key[key].request.seed for key in self.tasks))
             return super().poll(timeout)
 
         def end(self, task, fate):

@@ -8,12 +8,12 @@ import pytest
 
 import fsdil_bench
 from fsdil_bench.analysis.paper.setting import PRECISIONS, SETTINGS
-from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.errors import RequestError
 from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.sweeps.request import Selection, threads_per_run
 from fsdil_bench.sweeps.sweep_file import read_sweep
-from fsdil_bench.sweeps.values import line_of, number_list, seconds
+from fsdil_bench.sweeps.sweep_text import line_of
+from fsdil_bench.sweeps.values import number_list, seconds
 
 ROOT = Path(fsdil_bench.__file__).parent.parent
 
@@ -34,7 +34,8 @@ def read(tmp_path, registry):
 
 
 def cells(sweep):
-    return [(wish.method, wish.scenario, wish.seed) for wish in sweep.wishes]
+    requests = [run.request for run in sweep.runs]
+    return [(each.method, str(each.scenario), each.seed) for each in requests]
 
 
 GRID = """
@@ -90,16 +91,16 @@ def test_options_of_method_grid_and_command_line_are_layered(read):
     text = GRID + 'base_limit = 5\nconfig = { mode = "balanced" }\n'
     text += '[method.ncm]\nbase_limit = 3\nbase = "sketch"\nconfig = { mode = "running" }\n'
     sweep = read(text, Selection(methods=("ncm",), config=("text_mix=0.5", "slda.shrinkage=0.1")))
-    options = sweep.wishes[0].options
-    assert options["base_limit"] == 5
-    assert options["base"] == "sketch"
-    assert options["config"] == {"mode": "balanced", "text_mix": "0.5"}
+    request = sweep.runs[0].request
+    assert request.base_limit == 5
+    assert request.base == "sketch"
+    assert request.config == {"mode": "balanced", "text_mix": "0.5"}
 
 
 def test_resources_of_all_and_of_one_method(read):
     text = "threads = 2\ntime_limit = '1h'\n" + GRID
     text += "[resources]\nmemory_gb = 2\n[resources.slda]\ncpus = 4\ngpus = 1\ntime_limit = 90\n"
-    found = {wish.method: wish.resources for wish in read(text).wishes}
+    found = {run.request.method: run.resources for run in read(text).runs}
     assert (found["ncm"].cpus, found["ncm"].memory_gb, found["ncm"].time_limit) == (2, 2, 3600)
     assert (found["slda"].cpus, found["slda"].gpus, found["slda"].time_limit) == (4, 1, 90)
 
@@ -123,7 +124,7 @@ def test_planned_methods_are_reported_until_they_are_there(read):
     text = 'planned = ["soon", "ncm"]\nmethods = ["soon", "ncm"]\nscenarios = ["drawn-1shot"]'
     sweep = read(text)
     assert cells(sweep) == [("ncm", "drawn-1shot", 0)]
-    assert [wish.method for wish in sweep.planned] == ["soon"]
+    assert [run.request.method for run in sweep.planned] == ["soon"]
 
 
 def test_threads_are_the_cores_divided_by_the_jobs(read, monkeypatch):
@@ -199,14 +200,17 @@ def test_number_lists():
     assert number_list("seeds", 4) == [4]
     with pytest.raises(RequestError):
         number_list("seeds", [True])
+    with pytest.raises(RequestError):
+        number_list("seeds", "0,x")
 
 
 def test_the_shipped_sweeps_can_be_read(registry):
     drawn = read_sweep(ROOT / "sweeps" / "drawn.toml", registry)
-    assert len(drawn.wishes) == len(registry.methods) * 4 * 3
+    assert len(drawn.runs) == len(registry.methods) * 4 * 3
     assert not drawn.planned
     paper = read_sweep(ROOT / "sweeps" / "paper.toml", registry)
-    asked = {(w.method, w.scenario) for w in [*paper.wishes, *paper.planned]}
+    requests = [run.request for run in [*paper.runs, *paper.planned]]
+    asked = {(request.method, str(request.scenario)) for request in requests}
     for dataset in ("core50", "cddb-hard", "domainnet"):
         for shots in (1, 2, 4, 8):
             assert ("cvlc", f"{dataset}-{shots}shot") in asked
@@ -214,12 +218,10 @@ def test_the_shipped_sweeps_can_be_read(registry):
     assert ("fshil", "domainnet-5shot") in asked
     assert ("cvlc-lora", "core50-4shot") in asked
     assert ("cvlc-lora", "domainnet-4shot") not in asked
-    assert "l2p" in {wish.method for wish in paper.wishes}
-    assert "dytox" in {wish.method for wish in paper.planned}
-    for wish in [*paper.wishes, *paper.planned]:
-        setting = SETTINGS[ScenarioId.parse(wish.scenario).dataset]
-        assert wish.options["precision"] == PRECISIONS[0], wish
+    assert "l2p" in {run.request.method for run in paper.runs}
+    assert "dytox" in {run.request.method for run in paper.planned}
+    for request in requests:
+        dataset = request.scenario.dataset
+        assert request.precision == PRECISIONS[0], request
         # The other data sets come in the paper's order by themselves.
-        assert tuple(wish.options.get("order", ())) == (
-            setting.order if wish.scenario.startswith("core50") else ()
-        ), wish
+        assert request.order == (SETTINGS[dataset].order if dataset == "core50" else ()), request

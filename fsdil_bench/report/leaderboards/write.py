@@ -10,6 +10,7 @@ from fsdil_bench.analysis.boards import make_sheets
 from fsdil_bench.analysis.grouping import safe_name
 from fsdil_bench.analysis.unfinished import Unfinished
 from fsdil_bench.plugins.registry import Registry
+from fsdil_bench.records.identity import SEALED_SUFFIX
 from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
 from fsdil_bench.system.atomic_files import write_atomically
 
@@ -62,7 +63,7 @@ def copy_records(records: Sequence[Record], out: str | Path) -> None:
         assert record.folder is not None
         scenario, method = safe_name(record.spec["scenario"]), safe_name(record.spec["method"])
         name = f"seed{int(record.seed)}-{safe_name(record.run_id)}"
-        name += "-sealed" if record.sealed else ""
+        name += SEALED_SUFFIX if record.sealed else ""
         target = Path(out) / "records" / scenario / method / name
         if target.resolve() != record.folder.resolve():
             target.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.records.record import Record
 from fsdil_bench.runs.job import Job, prepare
-from fsdil_bench.runs.rerun import asked_for, identity_differences
+from fsdil_bench.runs.rerun import identity_differences, request_of
 from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.seeds import numpy_generator
 
@@ -68,8 +68,7 @@ def plot_embeddings(
 
 def _job_of(record: Record, registry: Registry, request: Mapping[str, Any]) -> Job:
     """The run of a record; refused if code or data differ here from those of the record."""
-    asked = asked_for(record) | {key: value for key, value in request.items() if value}
-    job = prepare(**asked, registry=registry)
+    job = prepare(request_of(record, request), registry)
     if different := identity_differences(record, job):
         raise RecordError(
             f"{record.folder} would be another run here: {'; '.join(different)}",

@@ -27,7 +27,7 @@ import numpy as np
 import open_clip  # noqa: F401 - most backbones need it as soon as a method runs the model
 import torch
 
-from fsdil_bench.data.scenario import Samples, Stream
+from fsdil_bench.data.scenario import Samples, ScenarioId, Stream
 from fsdil_bench.data.transforms import Transform, build_transform
 from fsdil_bench.errors import FsdilError, PluginError
 from fsdil_bench.models.backbone import Backbone
@@ -39,9 +39,11 @@ from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.records.identity import RunSpec
 from fsdil_bench.runs.cost import Meter, peak_memory_bytes
-from fsdil_bench.runs.job import Job, describe_backbone, load_method_class
+from fsdil_bench.runs.job import Job, load_method_class
+from fsdil_bench.runs.lookup import describe_backbone
 from fsdil_bench.runs.loop import call_plugin, checked_state
 from fsdil_bench.runs.pictures import Draw
+from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.runs.self_report import self_report
 from fsdil_bench.runs.views import Batch, TrainDomain
 from fsdil_bench.seeds import seed_everything
@@ -298,7 +300,8 @@ def _job(task: dict[str, Any], harness: Harness) -> Job:
     spec = RunSpec(info.name, task["config"], "", task["seed"], backbone.name, task["precision"])
     synonyms = tuple(tuple(words) for words in task["synonyms"])
     stream = Stream("sealed", names, (), synonyms, transform=task["preset"])
-    return Job(spec, "", {}, info, kind, settings, stream, backbone, registry)
+    request = RunRequest(method=info.name, scenario=ScenarioId("sealed", 1))
+    return Job(request, spec, "", {}, info, kind, settings, stream, backbone, registry)
 
 
 def _learn(harness: Harness, job: Job, method: Method, message: Message) -> None:

@@ -1,0 +1,19 @@
+"""Reading TOML files that users write."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from fsdil_bench.errors import RequestError
+
+
+def read_toml(path: Path, remedy: str) -> dict[str, Any]:
+    """The content of a TOML file; `remedy` tells a user whose file is not valid what to write."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}", "Check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} is not valid TOML: {error}", remedy) from None
