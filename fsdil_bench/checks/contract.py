@@ -37,8 +37,8 @@ def contract(world: Slice) -> str:
     with world.calling("diagnostics, which must be a dict of JSON types,"):
         json.dumps(dict(trial.method.diagnostics()))
     _check_embeddings(world)
-    names = len(trial.stages[-1].state)
-    return f"state of {names} tensors, {trained:,} trained parameters, {len(world_options(world))} options"
+    tensors, options = len(trial.stages[-1].state), len(world_options(world))
+    return f"state of {tensors} tensors, {trained:,} trained parameters, {options} options"
 
 
 def ids(world: Slice) -> str:
