@@ -6,8 +6,8 @@ import json
 
 import click
 
-from fsdil_bench.cache.array_store import cache_folder
 from fsdil_bench.cache.eviction import array_files, cache_limit
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.cache.inventory import KINDS, CacheFile, cache_files
 from fsdil_bench.cache.inventory import clear as clear_files
 

@@ -20,7 +20,8 @@ from contextlib import closing
 
 import numpy as np
 
-from fsdil_bench.cache.array_store import ArrayStore, cache_folder
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.errors import DataError
 from fsdil_bench.system.prefetch import default_workers, ordered_map
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.errors import DataError
 from fsdil_bench.system.atomic_files import write_atomically
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fsdil_bench.cache.array_store import ArrayStore, cache_folder
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.cache.folder import cache_folder, file_name_part
 from fsdil_bench.data.published.locations import find_data
 from fsdil_bench.data.scenario import ScenarioId, Stream
 from fsdil_bench.data.streams import load_stream, scenario_settings
@@ -115,7 +116,6 @@ def prepare(
         raise RequestError(f"a batch size of {batch_size} is too small", "Give at least 1.")
     job = identify(method, scenario, device=device, precision=precision, **request)
 
-    from fsdil_bench.models.backbone import file_name
     from fsdil_bench.models.device import choose
 
     model = job.backbone
@@ -123,7 +123,7 @@ def prepare(
     # What a text's embedding follows from: weights, the code around them and the tokenizer.
     made_by = f"{model.weights_hash}/{model.code}/{model.tokenizer_version}"
     version = hashlib.sha256(made_by.encode()).hexdigest()[:16]
-    texts = ArrayStore(cache_folder() / f"texts-{file_name(model.name)}-{version}.sqlite")
+    texts = ArrayStore(cache_folder() / f"texts-{file_name_part(model.name)}-{version}.sqlite")
     model.place(place, precision, texts, job.stream.class_names, batch_size)
     return replace(job, workers=workers, deterministic=deterministic)
 

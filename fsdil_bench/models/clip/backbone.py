@@ -12,7 +12,8 @@ import torch
 
 from fsdil_bench.data.transforms import ImageSpec
 from fsdil_bench.errors import DataError, RequestError
-from fsdil_bench.models.backbone import Backbone, Tokenizer
+from fsdil_bench.models.backbone import Backbone
+from fsdil_bench.models.frozen_embeddings import Tokenizer
 
 from .architecture import Architecture, architecture
 from .checkpoint import State, read_checkpoint
