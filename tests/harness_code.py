@@ -25,8 +25,8 @@ DECIDES = (
     "models/batches.py", "models/frozen_embeddings.py",
     "data/content.py", "models/device.py", "data/image_files.py", "records/metrics.py",
     "runs/pictures.py", "runs/loop.py", "runs/routed.py",
-    "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py", "data/transforms.py",
-    "data/validation.py", "runs/views.py",
+    "data/augmentation.py", "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py",
+    "data/transforms.py", "data/validation.py", "runs/views.py",
 )  # fmt: skip
 
 
