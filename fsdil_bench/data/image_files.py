@@ -25,7 +25,7 @@ from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.errors import DataError
 from fsdil_bench.system.atomic_files import write_atomically
 
-from .content import ContentKeys
+from .content_keys import ContentKeys
 from .file_hashes import content_hashes
 from .scenario import Samples
 

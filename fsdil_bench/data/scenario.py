@@ -19,7 +19,7 @@ import numpy as np
 
 from fsdil_bench.errors import DataError, RequestError, unknown
 
-from .content import ContentKeys, Loader, PictureKeys
+from .content_keys import ContentKeys, Loader, PictureKeys
 
 #: The presets of `data.transforms`, named here because that module imports torch.
 TRANSFORMS = ("cddb", "clip", "core50", "domainnet")

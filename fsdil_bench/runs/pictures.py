@@ -23,7 +23,7 @@ import torch
 
 from fsdil_bench.cache.array_store import ArrayStore
 from fsdil_bench.cache.folder import file_name_part
-from fsdil_bench.data.content import load_picture
+from fsdil_bench.data.content_keys import load_picture
 from fsdil_bench.data.scenario import Samples, Stream
 from fsdil_bench.data.transforms import Transform
 from fsdil_bench.models.backbone import Backbone

@@ -16,7 +16,7 @@ from fsdil_bench.models.backbone import Backbone
 from fsdil_bench.models.frozen_embeddings import Tokenizer
 
 from .architecture import Architecture, architecture
-from .checkpoint import State, read_checkpoint
+from .checkpoint import Tensors, read_checkpoint
 from .checksums import combined, file_sha256
 from .known_texts import KnownTexts, holds_known_texts, read_known_texts
 from .loading import build_image_side, build_model, merge
@@ -37,7 +37,7 @@ def build(name: str) -> Backbone:
     hashes = [file_sha256(file) for file in (image, *text)]
     particulars = [plan.architecture.particulars] if plan.architecture.particulars else []
 
-    def weights() -> State:
+    def weights() -> Tensors:
         first = read_checkpoint(image)
         return merge(first, read_checkpoint(text[0])) if text and known is None else first
 
@@ -57,7 +57,7 @@ def open_clip_backbone(
     name: str,
     model: str | Architecture,
     *,
-    weights: Callable[[], State],
+    weights: Callable[[], Tensors],
     weights_hash: str,
     text_tower: bool = True,
     known_texts: KnownTexts | None = None,
