@@ -1,6 +1,6 @@
 """One SQLite file of arrays, which other processes may write, replace or remove at any time.
 
-A damaged file is put aside as `*.damaged` and a new one begun. A damaged entry counts as missing.
+A damaged file is put aside as `*.damaged` and a new one started. A damaged entry counts as missing.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def info(as_json: bool) -> None:
     "  fsdil-bench cache clear\n"
     "  fsdil-bench cache clear features\n"
     "\n"
-    "Runs under way are not disturbed: they compute again what they need.",
+    "Current runs are not disturbed: they compute again what they need.",
 )
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")

@@ -70,7 +70,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
     reason = " ".join(str(error).split()).partition(". ")[0]
     return DataError(
         f"{path} is damaged, or no checkpoint: {type(error).__name__}: {reason}",
-        "Copy or download it again; its size tells whether it is complete.",
+        "Copy or download it again; its size shows whether it is complete.",
     )
 
 

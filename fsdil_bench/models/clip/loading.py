@@ -61,7 +61,7 @@ class ImageSide(torch.nn.Module):
         """What a method that adapts or trains the text tower asks for."""
         raise RequestError(
             f"the method needs the text tower of {self.model}, and this backbone has none",
-            "Embeddings of texts are not enough: give --backbone weights of both towers.",
+            "Embeddings of texts are not enough: name weights of both towers in --backbone.",
         )
 
 

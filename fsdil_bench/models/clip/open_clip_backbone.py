@@ -66,7 +66,7 @@ def open_clip_backbone(
 ) -> Backbone:
     """A backbone with an architecture of open_clip and weights from anywhere, for plugins.
 
-    `weights` gives all tensors under open_clip's names. Without `text_tower` those of the image
+    `weights` returns all tensors under open_clip's names. Without `text_tower` those of the image
     tower are enough, and texts are looked up in `known_texts`, if there are any.
     """
     design = architecture(model) if isinstance(model, str) else model
