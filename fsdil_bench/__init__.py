@@ -34,7 +34,6 @@ from .seeds import numpy_generator
 if TYPE_CHECKING:
     from .analysis.frames import load_accuracies, load_runs
     from .avalanche.methods import AvalancheConfig, avalanche_method
-    from .data.copies import describe_copies, drop_copies, find_copies
     from .data.image_files import (
         file_samples,
         image_names,
@@ -44,10 +43,11 @@ if TYPE_CHECKING:
         starts_like_an_image,
     )
     from .data.streams import load_stream
+    from .data.train_test_copies import describe_copies, drop_copies, find_copies
     from .data.transforms import ImageSpec
     from .models.backbone import Backbone
-    from .models.clip.backbone import open_clip_backbone
     from .models.clip.known_texts import KnownTexts
+    from .models.clip.open_clip_backbone import open_clip_backbone
     from .records.metrics import scores
     from .records.record import Record, find_records
     from .report.leaderboards import write_leaderboards
@@ -75,10 +75,10 @@ _LAZY = {
     "TrainBatch": "runs.views",
     "TrainDomain": "runs.views",
     "avalanche_method": "avalanche.methods",
-    "describe_copies": "data.copies",
-    "drop_copies": "data.copies",
+    "describe_copies": "data.train_test_copies",
+    "drop_copies": "data.train_test_copies",
     "file_samples": "data.image_files",
-    "find_copies": "data.copies",
+    "find_copies": "data.train_test_copies",
     "find_records": "records.record",
     "image_names": "data.image_files",
     "is_image_name": "data.image_files",
@@ -86,7 +86,7 @@ _LAZY = {
     "load_runs": "analysis.frames",
     "load_stream": "data.streams",
     "missing_files": "data.image_files",
-    "open_clip_backbone": "models.clip.backbone",
+    "open_clip_backbone": "models.clip.open_clip_backbone",
     "read_image": "data.image_files",
     "run": "runs.runner",
     "scores": "records.metrics",

@@ -1,4 +1,4 @@
-"""Problems a user can mend: one message that names the thing, and a remedy.
+"""Problems a user can fix: one message that names the thing, and a remedy.
 
 The command line prints these without a traceback (unless `--debug`) and exits with
 `exit_code`: 2 where the request was wrong, 1 where a run went wrong.

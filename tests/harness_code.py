@@ -22,10 +22,11 @@ KNOWN = Path(__file__).with_suffix(".json")
 #: What can change a prediction or a score and is in no other part of a run's id.
 DECIDES = (
     "adapters", "avalanche/memory.py", "avalanche/methods.py", "models/backbone.py",
-    "data/content.py", "models/device.py", "data/image_files.py", "records/metrics.py",
+    "models/batches.py", "models/frozen_embeddings.py",
+    "data/content_keys.py", "models/device.py", "data/image_files.py", "records/metrics.py",
     "runs/pictures.py", "runs/loop.py", "runs/routed.py",
-    "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py", "data/transforms.py",
-    "data/validation.py", "runs/views.py",
+    "data/augmentation.py", "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py",
+    "data/transforms.py", "data/validation.py", "runs/views.py",
 )  # fmt: skip
 
 

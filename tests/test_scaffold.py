@@ -135,7 +135,7 @@ def test_what_is_written_is_clean(call, tmp_path):
         ("method", "a--b", "single dashes"),
         ("method", "a/b", "cannot be the name"),
         ("method", "a_b", "cannot be the name"),
-        ("method", "lambda", "word of Python"),
+        ("method", "lambda", "keyword of Python"),
         ("method", "ncm", "a method 'ncm' already"),
         ("method", "random", "installed module"),
         ("scenario", "drawn", "a scenario 'drawn' already"),

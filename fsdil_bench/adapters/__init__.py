@@ -11,12 +11,14 @@ wherever its method keeps them. With the tokens x, x' = LN_1(x) and heads of wid
 
 where C1 and C2 act within each head, and lora(y) = y D^T U^T without a factor.
 
-Prompt tokens stand in front of the others. Among image tokens any other place would be the same:
+Prompt tokens come before all other tokens. Among image tokens any other place would be the same:
 attention does not know about order, and prompts have no position. In the text tower words see all
 prompts and the words before them; prompts see each other, but no words.
 
 Everything is differentiable with respect to the adapters. For evaluation, `fold` multiplies the
 linear ones into copies of the projections, and a forward pass costs what the plain model costs.
+
+Methods import this folder. It imports `errors` alone.
 """
 
 from .block import (

@@ -40,11 +40,11 @@ class BlockAdapter:
     - query: C1, (d, d) for all heads or (heads, d, d).
     - value: C2, likewise.
     - lora: for any of "q", "k", "v" and "out" the pair D (r, w), U (w, r).
-    - tokens: prompts from this block on, in place of those of earlier blocks. Where a block has
-      none, the outputs at prompt positions go on; P = 0 ends them. So prompts of block 0 alone
+    - tokens: prompts from this block on, instead of those of earlier blocks. Where a block has
+      none, the outputs at prompt positions continue; P = 0 ends them. So prompts of block 0 alone
       are shallow ones, and `visual.ln_pre(prompts)` puts them before the first norm.
     - prefix: keys and values for all heads side by side, neither projected nor adapted.
-    - kv_tokens: tokens that only give keys and values: normed, projected and adapted as others.
+    - kv_tokens: tokens that only provide keys and values: normed, projected and adapted as usual.
     - attention_branch, mlp_branch: run beside attention and MLP, on the same normed tokens.
     - projections: used instead of the block's own; what `fold` makes.
     """
@@ -69,7 +69,7 @@ class BlockAdapter:
 
 
 class TowerTokens(NamedTuple):
-    """The tokens that leave the last block, prompts apart: (B, P, w) and (B, n, w)."""
+    """The tokens that leave the last block, prompts separate: (B, P, w) and (B, n, w)."""
 
     prompts: Tensor
     tokens: Tensor

@@ -1,6 +1,6 @@
 """Many texts as one tree of tokens, so that what they have in common is encoded once.
 
-In a causal tower a token depends on itself and on those before it. So two texts that begin alike
+In a causal tower a token depends on itself and on those before it. So two texts that start alike
 have the same activations as far as they do, and all texts together need one token per distinct
 beginning: no padding, no repeated texts, no template written out again for every word. The blocks
 run on the tokens of the tree side by side; only in attention each text gathers its own path.
@@ -78,7 +78,7 @@ def attend(
 def text_tree(tokens: Tensor, *, context: int = 0) -> TextTree:
     """The tree of tokenised texts (B, n), which end at their highest id.
 
-    It can leave room for so many `context` vectors behind the start token, which all texts share.
+    It can leave room for so many `context` vectors after the start token, which all texts share.
     """
     if context:
         room = tokens.new_zeros(len(tokens), context)

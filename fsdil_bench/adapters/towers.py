@@ -1,7 +1,7 @@
 """Image and text towers of open_clip, from pixels and tokens to embeddings.
 
 Only attributes are used that are the same in all versions; the embeddings are those that
-`model.encode_image` and `model.encode_text` give, not normalised.
+`model.encode_image` and `model.encode_text` return, not normalised.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def encode_text(
 ) -> Tensor:
     """Embeddings of tokenised texts.
 
-    `context`, (M, w) or (B, M, w), comes behind the start token: [start, context, words, end].
-    What is behind the longest text is cut off: exact, since no token sees a later one.
+    `context`, (M, w) or (B, M, w), comes after the start token: [start, context, words, end].
+    What comes after the longest text is cut off. That is exact, since no token sees a later one.
     """
     ends = tokens.argmax(-1)  # the end token has the highest id
     words = _text_tower(model).token_embedding(tokens[:, : int(ends.max()) + 1])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fsdil_bench.data.content import load_picture
+from fsdil_bench.data.content_keys import load_picture
 from fsdil_bench.data.scenario import Samples, Stream
 from fsdil_bench.data.streams import load_stream
 from fsdil_bench.data.transforms import ImageSpec, Transform, build_transform

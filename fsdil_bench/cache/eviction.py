@@ -2,7 +2,7 @@
 
 `FSDIL_CACHE_LIMIT` (`20GB`, `500MB`, a number of bytes) bounds the files of arrays in the cache
 folder together; without it there is no limit. Entries are deleted in transactions and the files
-made smaller: who reads at the same time finds an entry or does not.
+made smaller: a process that reads at the same time finds an entry or does not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNITS = {"": 1} | {
     for binary, base in (("", 1000), ("I", 1024))
 }
 _TARGET = 0.9  # of the limit is left, so that not every new entry evicts another
-_BUSY = 10  # seconds to wait for a file that others read or write
+_BUSY = 10  # seconds to wait for a file that other processes read or write
 
 
 def cache_limit() -> int | None:
@@ -51,7 +51,7 @@ def array_files(folder: Path) -> dict[Path, int]:
 def evict(folder: Path, limit: int) -> None:
     """Delete the entries used longest ago if the files are larger than `limit` together.
 
-    While one process does this, the others go on.
+    One process does this at a time; the other processes do not wait for it.
     """
     if sum(array_files(folder).values()) > limit:
         with suppress(OSError, sqlite3.Error), locked(folder / "eviction.lock", 0) as alone:

@@ -1,4 +1,4 @@
-"""What lies in the cache folder, and clearing it, also while runs use it.
+"""What is in the cache folder, and clearing it, also while runs use it.
 
 Only what this project puts there is looked at: `FSDIL_CACHE` may name a folder that holds other
 things as well.
@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class CacheFile:
-    """A file (or folder) of the cache; entries only where it is made of such."""
+    """A file (or folder) of the cache; `entries` only where it has any."""
 
     path: Path
     kind: str
@@ -45,14 +45,14 @@ def cache_files(folder: Path) -> Iterator[CacheFile]:
     """Everything that is cached, kind by kind."""
     for kind, (pattern, _) in KINDS.items():
         for path in sorted(folder.glob(pattern)):
-            with suppress(OSError):  # gone meanwhile
+            with suppress(OSError):  # removed in the meantime
                 yield CacheFile(path, kind, _size(path), _entries(path))
 
 
 def clear(folder: Path, kind: str | None = None) -> list[CacheFile]:
     """Remove everything, or one kind; what was removed.
 
-    Runs under way lose nothing but the saving: a file that is in use is emptied and stays.
+    Current runs only have to compute again: a file that is in use is emptied and stays.
     """
     if kind is not None and kind not in KINDS:
         raise RequestError(f"the cache has no kind '{kind}'", f"Kinds are: {', '.join(KINDS)}.")
@@ -84,7 +84,7 @@ def _remove_store(path: Path) -> None:
             path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
             lock.unlink(missing_ok=True)
             return
-    # To take a database away from under those who use it could mix up its journal with a new one's.
+    # Removing a database while it is used could mix up its journal with that of a new one.
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:
         connection.execute("DELETE FROM arrays")
         connection.execute("DELETE FROM uses")

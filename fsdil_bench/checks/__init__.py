@@ -9,9 +9,12 @@ On the command line: `fsdil-bench check METHOD`. In a test of your own:
     def test_my_method(check):
         check()
 
-Every check is a short function in a module of this package. It looks at runs of the method on a
-slice of a scenario (`slice.py`), returns what it found, or raises `CheckError` with what is wrong
-and how to mend it. Checks say whether a method may be compared with others, not whether it is good.
+Every check is a short function in a module of this folder. It looks at short runs of the method on
+a small part of a scenario (`small_world.py`). It returns what it found, or raises `CheckError` with
+what is wrong and how to fix it. Checks say whether a method may be compared with other methods, not
+whether it is good.
+
+This folder imports `runs` and what that may import. Only `cli` and tests import it.
 """
 
 from __future__ import annotations

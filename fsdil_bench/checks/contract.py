@@ -1,4 +1,4 @@
-"""Checks of the interface: what a method takes, gives back and can cope with."""
+"""Checks of the interface: what a method takes, what it returns and what it can handle."""
 
 from __future__ import annotations
 
@@ -13,49 +13,53 @@ import torch
 from fsdil_bench.plugins.method import RouterMethod
 
 from .finding import CheckError
-from .slice import Cut, Slice, as_array
+from .outcome import as_array
+from .small_stream import WorldSize
+from .small_world import SmallWorld
 
 
-def contract(world: Slice) -> str:
+def contract(world: SmallWorld) -> str:
     """Declarations and return values have the types the harness expects."""
-    kind, trial = world.job.method_class, world.watched
+    kind, run = world.job.method_class, world.watched
     if not kind.inputs or not kind.inputs <= {"images", "features"}:
         raise CheckError(
             f"inputs is {set(kind.inputs)}", 'Declare "images", "features" or both of them.'
         )
     if not (dataclasses.is_dataclass(kind.Config) and _is_frozen(kind.Config)):
         raise CheckError("Config is not a frozen dataclass", "Decorate it @dataclass(frozen=True).")
-    if any(value is not None for value in trial.returned):
+    if any(value is not None for value in run.returned):
         raise CheckError(
-            f"learn returned {type(trial.returned[-1]).__name__}",
+            f"learn returned {type(run.returned[-1]).__name__}",
             "It must return nothing; what is learned belongs to the method's state.",
         )
     with world.calling("trained_parameters"):
-        trained = trial.method.trained_parameters()
+        trained = run.method.trained_parameters()
     if not isinstance(trained, int) or trained < 0:
-        raise CheckError(f"trained_parameters gave {trained!r}", "It must give a whole number.")
+        raise CheckError(
+            f"trained_parameters returned {trained!r}", "It must return a whole number."
+        )
     with world.calling("diagnostics, which must be a dict of JSON types,"):
-        json.dumps(dict(trial.method.diagnostics()))
+        json.dumps(dict(run.method.diagnostics()))
     _check_embeddings(world)
-    names = len(trial.stages[-1].state)
-    return f"state of {names} tensors, {trained:,} trained parameters, {len(world_options(world))} options"
+    tensors, options = len(run.outcomes[-1].state), len(dataclasses.fields(kind.Config))
+    return f"state of {tensors} tensors, {trained:,} trained parameters, {options} options"
 
 
-def ids(world: Slice) -> str:
+def ids(world: SmallWorld) -> str:
     """Predictions are class ids: whole numbers, one per image, within range."""
-    for t, stage in enumerate(world.watched.stages):
+    for t, outcome in enumerate(world.watched.outcomes):
         images = len(world.tests(t))
-        check_ids("predict", stage.classes, images, world.cut.classes)
-        if stage.domains is not None:
-            check_ids("predict_domain", stage.domains, images, t + 1)
-    return f"whole numbers from 0 to {world.cut.classes - 1}, one per image"
+        check_ids("predict", outcome.classes, images, world.size.classes)
+        if outcome.domains is not None:
+            check_ids("predict_domain", outcome.domains, images, t + 1)
+    return f"whole numbers from 0 to {world.size.classes - 1}, one per image"
 
 
-def cpu(world: Slice) -> str:
+def cpu(world: SmallWorld) -> str:
     """It runs on the CPU, and its state is where the run computes."""
     elsewhere = [
         f"{name} on {value.device}"
-        for name, value in world.watched.stages[-1].state.items()
+        for name, value in world.watched.outcomes[-1].state.items()
         if value.device.type != "cpu"
     ]
     if elsewhere:
@@ -66,14 +70,14 @@ def cpu(world: Slice) -> str:
     return "everything is on the CPU"
 
 
-def one_shot(world: Slice) -> str:
-    """It copes with a single image per class."""
-    return _survives(world, replace(world.cut, shots=1))
+def one_shot(world: SmallWorld) -> str:
+    """It can handle a single image per class."""
+    return _survives(world, replace(world.size, shots=1))
 
 
-def two_classes(world: Slice) -> str:
-    """It copes with two classes."""
-    return _survives(world, replace(world.cut, classes=2))
+def two_classes(world: SmallWorld) -> str:
+    """It can handle two classes."""
+    return _survives(world, replace(world.size, classes=2))
 
 
 def check_ids(call: str, values: Any, images: int, limit: int) -> None:
@@ -81,51 +85,46 @@ def check_ids(call: str, values: Any, images: int, limit: int) -> None:
     array = as_array(values)
     if array.dtype.kind not in "iu":
         raise CheckError(
-            f"{call} gave {array.dtype} of shape {array.shape}, not class ids",
+            f"{call} returned {array.dtype} of shape {array.shape}, not class ids",
             "Return integers, for instance logits.argmax(1).",
         )
     if array.shape != (images,):
         raise CheckError(
-            f"{call} gave shape {array.shape} for {images} images", "Return one id per image."
+            f"{call} returned shape {array.shape} for {images} images", "Return one id per image."
         )
     if images and not 0 <= array.min() <= array.max() < limit:
         raise CheckError(
-            f"{call} gave ids from {array.min()} to {array.max()}",
+            f"{call} returned ids from {array.min()} to {array.max()}",
             f"With {limit} to choose from, ids are 0 to {limit - 1}.",
         )
-
-
-def world_options(world: Slice) -> list[str]:
-    """The names of the method's options."""
-    return [field.name for field in dataclasses.fields(world.job.method_class.Config)]
 
 
 def _is_frozen(config: Any) -> bool:
     return bool(config.__dataclass_params__.frozen)
 
 
-def _survives(world: Slice, cut: Cut) -> str:
+def _survives(world: SmallWorld, size: WorldSize) -> str:
     """The base domain and a few-shot one; a third would be like the second."""
     count = 0
-    for count, stage in enumerate(islice(world.stages(cut), 2), 1):
-        check_ids("predict", stage.classes, len(world.tests(count - 1, cut)), cut.classes)
-    return f"went through {count} domains"
+    for count, outcome in enumerate(islice(world.outcomes(size), 2), 1):
+        check_ids("predict", outcome.classes, len(world.tests(count - 1, size)), size.classes)
+    return f"ran through {count} domains"
 
 
-def _check_embeddings(world: Slice) -> None:
-    trial, last = world.watched, world.cut.domains - 1
+def _check_embeddings(world: SmallWorld) -> None:
+    run, last = world.watched, world.size.domains - 1
     batch = world.tests(last)
     with world.calling("embed"), torch.no_grad():
-        embeddings = trial.method.embed(batch)
+        embeddings = run.method.embed(batch)
     if embeddings is not None and (embeddings.ndim != 2 or len(embeddings) != len(batch)):
         raise CheckError(
-            f"embed gave shape {tuple(embeddings.shape)} for {len(batch)} images",
+            f"embed returned shape {tuple(embeddings.shape)} for {len(batch)} images",
             "Return one embedding per image, (n, d), or None.",
         )
-    if isinstance(trial.method, RouterMethod):
+    if isinstance(run.method, RouterMethod):
         with world.calling("predict"), torch.no_grad():
-            whole = trial.method.predict(batch)
-        if not (as_array(whole) == as_array(trial.stages[-1].classes)).all():
+            whole = run.method.predict(batch)
+        if not (as_array(whole) == as_array(run.outcomes[-1].classes)).all():
             raise CheckError(
                 "predict differs from predict_in_domain under the domains of predict_domain",
                 "Leave `predict` to RouterMethod.",

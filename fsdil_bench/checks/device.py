@@ -7,20 +7,21 @@ from itertools import islice
 import numpy as np
 
 from .finding import CheckError
+from .outcome import Outcome, as_array
 from .pretended_device import NotPretendedError, RefusedError, pretended_device
-from .slice import Slice, Stage, as_array
+from .small_world import SmallWorld
 
-#: The part of the predictions that may differ from those on the CPU: sums are rounded elsewhere.
+#: The part of the predictions that may differ from those on the CPU: rounding differs.
 _ROUNDING = 0.1
 
 
-def device(world: Slice) -> str:
-    """It keeps to the rules of a CUDA device, also resumed, and predicts there as on the CPU."""
-    expected = world.watched.stages
+def device(world: SmallWorld) -> str:
+    """It obeys the rules of a CUDA device, also when resumed, and predicts as on the CPU."""
+    expected = world.watched.outcomes
     try:
         with pretended_device() as place:
             there = world.on(place, "bf16")
-            found = list(islice(there.stages(), 2))  # a third domain would be like the second
+            found = list(islice(there.outcomes(), 2))  # a third domain would be like the second
             resumed = _resumed(there, found[0])
     except CheckError as failure:
         cause = failure.__cause__
@@ -32,12 +33,12 @@ def device(world: Slice) -> str:
         _compare(f"after domain {t + 1} on a CUDA device", one, other)
     if resumed is not None:
         _compare("when resumed on a CUDA device", expected[1], resumed)
-    return f"went through {len(found)} domains on a pretended CUDA device"
+    return f"ran through {len(found)} domains on a pretended CUDA device"
 
 
-def _resumed(there: Slice, first: Stage) -> Stage | None:
-    """The second domain, by a fresh object that goes on from the saved state after the first."""
-    if there.cut.domains < 2:
+def _resumed(there: SmallWorld, first: Outcome) -> Outcome | None:
+    """The second domain, by a fresh object that resumes from the saved state after the first."""
+    if there.size.domains < 2:
         return None
     method = there.build()
     saved = {name: value.cpu() for name, value in first.state.items()}
@@ -45,10 +46,10 @@ def _resumed(there: Slice, first: Stage) -> Stage | None:
         device = there.job.backbone.device
         method.load_state_dict({name: value.to(device) for name, value in saved.items()})
     there.learn(method, 1)
-    return there.stage(method, 1)
+    return there.outcome(method, 1)
 
 
-def _compare(when: str, expected: Stage, found: Stage) -> None:
+def _compare(when: str, expected: Outcome, found: Outcome) -> None:
     one, other = as_array(expected.classes), as_array(found.classes)
     if one.shape != other.shape or one.dtype.kind not in "iu":
         return  # `ids` says what is wrong

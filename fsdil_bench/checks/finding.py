@@ -1,4 +1,4 @@
-"""What a check says: passed or not, what it found, and how to mend it."""
+"""What a check says: passed or not, what it found, and how to fix it."""
 
 from __future__ import annotations
 

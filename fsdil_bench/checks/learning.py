@@ -13,40 +13,41 @@ import torch
 
 from .finding import CheckError
 from .option_values import quantities, switches, values
-from .slice import TRAINING, Slice, Stage, as_array
+from .outcome import Outcome, as_array
+from .small_world import TRAINING, SmallWorld
 
 
-def learns(world: Slice) -> str:
+def learns(world: SmallWorld) -> str:
     """What is learned follows from the images, and predictions follow from what is learned.
 
     A method that declares a need for text, reads nothing of any domain and keeps nothing is a
     zero-shot classifier, which is fine.
     """
-    trial = world.watched
-    learned = trial.stages[0]
-    if world.job.info.needs_text and not trial.seen.read and not learned.state:
+    run = world.watched
+    learned = run.outcomes[0]
+    if world.job.info.needs_text and not run.seen.read and not learned.state:
         return "zero-shot: it reads nothing of any domain and keeps nothing"
     remedy = "Check that what learn computes is kept on self and used by predict."
     if _like_before_learning(world, learned):
         raise CheckError("learning the base domain changes neither state nor predictions", remedy)
-    other = next(world.stages(replace(world.cut, other=True)))
+    other = next(world.outcomes(replace(world.size, altered=True)))
     if other.digest() == learned.digest():
         raise CheckError(
             "other images with other labels leave the same state and the same predictions", remedy
         )
     if _ignores_its_state(world):
         raise CheckError("predictions are the same whatever numbers are in the state", remedy)
-    digests = [_state_digest(stage) for stage in trial.stages]
+    digests = [_state_digest(outcome) for outcome in run.outcomes]
     if len(set(digests)) == 1 < len(digests):
         return "the base domain alone changes the state"
-    return "other images give another state, another state gives other predictions"
+    return "a change of images changes the state, a change of the state changes predictions"
 
 
-def options(world: Slice) -> str:
+def options(world: SmallWorld) -> str:
     """Every option of Config changes the state or the predictions.
 
     A few values are tried, alone and then together with another value of each other option. What
-    cannot show on a small slice is declared: `inert = {"option": "why"}` in the method's class.
+    has no effect on so little data is declared: `inert = {"option": "why"}` in the method's class.
     """
     config, kind = world.job.config, world.job.method_class
     tried = values(config, world.full)
@@ -70,7 +71,7 @@ def options(world: Slice) -> str:
     if dead:
         raise CheckError(
             f"without effect, alone and with any other: {', '.join(dead)}",
-            "Use the option or remove it; if it cannot show on a small slice, say why in the "
+            "Use the option or remove it; if it has no effect on so little data, say why in the "
             'class attribute inert = {"option": "why"}.',
         )
     notes = [f"{name} with {effect}" for name, effect in helped.items()]
@@ -82,10 +83,10 @@ def options(world: Slice) -> str:
 class _Runs:
     """Runs under other options, each only as far as needed to see a difference."""
 
-    def __init__(self, world: Slice) -> None:
+    def __init__(self, world: SmallWorld) -> None:
         self.world = world
-        self._known: dict[str, tuple[list[str], Iterator[Stage]]] = {
-            repr([]): ([stage.digest() for stage in world.watched.stages], iter(()))
+        self._known: dict[str, tuple[list[str], Iterator[Outcome]]] = {
+            repr([]): ([outcome.digest() for outcome in world.watched.outcomes], iter(()))
         }
 
     def differ(self, one: dict[str, Any], other: dict[str, Any], depth: int) -> bool:
@@ -99,14 +100,14 @@ class _Runs:
     def _digests(self, options: dict[str, Any]) -> Iterator[str]:
         key = repr(sorted(options.items()))
         if key not in self._known:
-            self._known[key] = ([], self.world.stages(options=options))
+            self._known[key] = ([], self.world.outcomes(options=options))
         digests, rest = self._known[key]
-        for t in range(self.world.cut.domains):
+        for t in range(self.world.size.domains):
             if t == len(digests):
-                stage = next(rest, None)  # None: it was refused before, which ends a run for good
-                if stage is None:
+                outcome = next(rest, None)  # None: it was refused before, which ends a run for good
+                if outcome is None:
                     raise CheckError("refused", "")
-                digests.append(stage.digest())
+                digests.append(outcome.digest())
             yield digests[t]
 
 
@@ -118,15 +119,15 @@ def _effect(runs: _Runs, name: str) -> str | None:
     return None
 
 
-def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, int]]:
+def _attempts(world: SmallWorld, name: str) -> Iterator[tuple[dict[str, Any], Any, int]]:
     """Other settings, a value of the option, and how many domains to look at: cheap ones first, and
     before all combinations those with what the option's help speaks of."""
-    config, full, all_domains = world.job.config, world.full, world.cut.domains
+    config, full, all_domains = world.job.config, world.full, world.size.domains
     own = values(config, full)[name]
     choices, sizes = switches(config, full), quantities(config, full)
     lengths = [(key, getattr(full, key)) for key in world.lowered]
     yield from (({}, value, 1) for value in own[:2])
-    # Long runs are dear, and of the first three values the last is the most different one.
+    # Long runs are expensive, and of the first three values the last is the most different one.
     for others, few, depth in ((choices, own[:1], 1), (lengths, own[2::-1], all_domains)):
         for key, setting in others:
             if key != name and _hint(config, name, key, setting):
@@ -146,41 +147,41 @@ def _attempts(world: Slice, name: str) -> Iterator[tuple[dict[str, Any], Any, in
 
 
 def _hint(config: Any, name: str, key: str, setting: Any) -> bool:
-    """Whether the help of a option names another one, or a setting of it."""
-    [told] = [field.metadata.get("help", "") for field in fields(config) if field.name == name]
-    said = set(re.findall(r"[a-z]+", told.lower()))
+    """Whether the help of an option names another one, or a setting of it."""
+    [text] = [field.metadata.get("help", "") for field in fields(config) if field.name == name]
+    said = set(re.findall(r"[a-z]+", text.lower()))
     about = {str(setting).lower(), key} if isinstance(setting, str) else {key}
     return bool(said & about) or bool(said & TRAINING and key.rsplit("_", 1)[-1] in TRAINING)
 
 
-def _like_before_learning(world: Slice, learned: Stage) -> bool:
+def _like_before_learning(world: SmallWorld, learned: Outcome) -> bool:
     """Whether a method that has not learned is the same; one that cannot predict yet is not."""
     fresh = world.build()
     try:
-        stage = Stage(world.state_of(fresh), *world.predict(fresh, world.tests(0), 0))
+        outcome = Outcome(world.state_of(fresh), *world.predict(fresh, world.tests(0), 0))
     except CheckError:
         return False
-    return stage.digest() == learned.digest()
+    return outcome.digest() == learned.digest()
 
 
-def _ignores_its_state(world: Slice) -> bool:
+def _ignores_its_state(world: SmallWorld) -> bool:
     """Whether noise in place of the state leaves all predictions as they are."""
-    last = len(world.watched.stages) - 1
-    stage, fresh = world.watched.stages[last], world.build()
+    last = len(world.watched.outcomes) - 1
+    outcome, fresh = world.watched.outcomes[last], world.build()
     generator = torch.Generator().manual_seed(0)
     noise = {
         name: torch.randn(value.shape, generator=generator).to(value)
         if value.is_floating_point()
         else value
-        for name, value in stage.state.items()
+        for name, value in outcome.state.items()
     }
     with suppress(CheckError):  # noise that is refused was at least looked at
         with world.calling("load_state_dict"):
             fresh.load_state_dict(noise)
         classes, _ = world.predict(fresh, world.tests(last), last)
-        return as_array(classes).tobytes() == as_array(stage.classes).tobytes()
+        return as_array(classes).tobytes() == as_array(outcome.classes).tobytes()
     return False
 
 
-def _state_digest(stage: Stage) -> str:
-    return Stage(stage.state, None).digest()
+def _state_digest(outcome: Outcome) -> str:
+    return Outcome(outcome.state, None).digest()

@@ -15,17 +15,17 @@ from itertools import pairwise
 from fsdil_bench.runs.cost import state_bytes
 
 from .finding import CheckError
-from .reach import reachable
-from .resemblance import Gallery
-from .slice import Slice
+from .image_search import ImageSearch
+from .reachable_arrays import reachable
+from .small_world import SmallWorld
 
 _SLACK = 256  # bytes of names and counters that may come and go
 _KEEPS = "it declares that it keeps old images (exemplar_free=False)"
 
 
-def growth(world: Slice) -> str:
+def growth(world: SmallWorld) -> str:
     """The state grows by no more than a constant per domain, and never with images."""
-    sizes = [state_bytes(stage.state) for stage in world.watched.stages]
+    sizes = [state_bytes(outcome.state) for outcome in world.watched.outcomes]
     steps = [after - before for before, after in pairwise(sizes)]
     remedy = "Keep statistics of constant size per domain, not samples and not histories."
     for before, after in pairwise(steps):
@@ -33,8 +33,8 @@ def growth(world: Slice) -> str:
             raise CheckError(
                 f"the state grows faster than the number of domains: {_listed(sizes)} bytes", remedy
             )
-    few, many = (_base_bytes(world, images) for images in (world.cut.base, 2 * world.cut.base))
-    more = world.cut.base * world.cut.classes
+    few, many = (_base_bytes(world, images) for images in (world.size.base, 2 * world.size.base))
+    more = world.size.base * world.size.classes
     info = world.job.info
     if info.exemplar_free and not info.keeps_features and many - few >= more:
         raise CheckError(
@@ -51,7 +51,7 @@ def growth(world: Slice) -> str:
     return f"{_listed(sizes)} bytes after each domain{ending}"
 
 
-def exemplars(world: Slice) -> str:
+def exemplars(world: SmallWorld) -> str:
     """The state holds no image, view or feature of a training image.
 
     Features are allowed where they are declared (keeps_features).
@@ -59,11 +59,11 @@ def exemplars(world: Slice) -> str:
     info = world.job.info
     if not info.exemplar_free:
         return _KEEPS
-    trial = world.watched
-    gallery = Gallery(trial.seen.images, [] if info.keeps_features else trial.seen.features)
-    for t, stage in enumerate(trial.stages):
-        for name, value in stage.state.items():
-            found = gallery.found_in(value)
+    run = world.watched
+    search = ImageSearch(run.seen.images, [] if info.keeps_features else run.seen.features)
+    for t, outcome in enumerate(run.outcomes):
+        for name, value in outcome.state.items():
+            found = search.found_in(value)
             if found:
                 raise CheckError(
                     f"after domain {t + 1}, '{name}' of the state holds {found}",
@@ -71,44 +71,44 @@ def exemplars(world: Slice) -> str:
                     "exemplar_free=False, or keeps_features=True; boards then label it so.",
                 )
     what = "images and views" if info.keeps_features else "images, views and features"
-    return f"none of {len(gallery)} {what} served is in the state"
+    return f"none of {len(search)} {what} that it was given is in the state"
 
 
-def leaks(world: Slice) -> str:
-    """No served image outlives its domain: on self, in a class, a module or a closure."""
+def leaks(world: SmallWorld) -> str:
+    """No image outlives its domain: on self, in a class, a module or a closure."""
     info = world.job.info
     if not info.exemplar_free:
         return _KEEPS
-    trial = world.watched
+    run = world.watched
     gc.collect()
     remedy = "Drop images and features when learn returns; they may not be used again."
-    tests = world.tests(world.cut.domains - 1)
-    features = [] if info.keeps_features else trial.seen.features
-    gallery = Gallery(
-        [*trial.seen.images, *([tests.images] if "images" in trial.method.inputs else [])],
-        [*features, *([tests.features] if "features" in trial.method.inputs else [])],
+    tests = world.tests(world.size.domains - 1)
+    features = [] if info.keeps_features else run.seen.features
+    search = ImageSearch(
+        [*run.seen.images, *([tests.images] if "images" in run.method.inputs else [])],
+        [*features, *([tests.features] if "features" in run.method.inputs else [])],
     )
-    for where, array in reachable(trial.method):
-        found = gallery.found_in(array)
+    for where, array in reachable(run.method):
+        found = search.found_in(array)
         if found:
             raise CheckError(f"{where} holds {found} after its domain is over", remedy)
-    alive = trial.seen.alive()
+    alive = run.seen.alive()
     if alive:
         listed = ", ".join(f"{count} × {what}" for what, count in alive.items())
-        raise CheckError(f"tensors that were served are still in memory: {listed}", remedy)
-    return "everything that was served is gone from memory"
+        raise CheckError(f"tensors that it was given are still in memory: {listed}", remedy)
+    return "everything that it was given is gone from memory"
 
 
-def _base_bytes(world: Slice, images: int) -> int:
-    cut = replace(world.cut, base=images)
-    method = world.build(cut)
-    world.learn(method, 0, cut=cut)
+def _base_bytes(world: SmallWorld, images: int) -> int:
+    size = replace(world.size, base=images)
+    method = world.build(size)
+    world.learn(method, 0, size=size)
     return state_bytes(world.state_of(method))
 
 
-def _held_while_predicting(world: Slice) -> list[int]:
+def _held_while_predicting(world: SmallWorld) -> list[int]:
     """Bytes reachable from the method after one, two and three more predictions."""
-    method, last = world.watched.method, world.cut.domains - 1
+    method, last = world.watched.method, world.size.domains - 1
     held = []
     for _ in range(3):
         world.predict(method, world.tests(last), last)

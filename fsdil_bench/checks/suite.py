@@ -11,11 +11,11 @@ from fsdil_bench.errors import unknown
 from fsdil_bench.plugins.registry import Registry, load_registry
 from fsdil_bench.progress import Progress
 
-from . import apart, contract, device, learning, memory, repeatable
+from . import contract, device, isolation, learning, memory, repeatable
 from .finding import CheckError, Finding
-from .slice import SCENARIO, Slice, open_slice
+from .small_world import SCENARIO, SmallWorld, open_small_world
 
-Check = Callable[[Slice], str]
+Check = Callable[[SmallWorld], str]
 
 #: Every check in the order of running, under the name that users type.
 CHECKS: dict[str, Check] = {
@@ -30,13 +30,13 @@ CHECKS: dict[str, Check] = {
         repeatable.save_load,
         repeatable.batch_size,
         repeatable.order,
-        apart.quiet_prediction,
+        isolation.quiet_prediction,
         contract.one_shot,
         contract.two_classes,
-        apart.kept_data,
-        apart.side_effects,
-        apart.frozen_backbone,
-        apart.shots,
+        isolation.kept_data,
+        isolation.side_effects,
+        isolation.frozen_backbone,
+        isolation.shots,
         learning.learns,
         memory.growth,
         memory.exemplars,
@@ -47,7 +47,7 @@ CHECKS: dict[str, Check] = {
 
 
 class Subject:
-    """A method to check; its slice is made when the first check needs it."""
+    """A method to check; its small world is made when the first check needs it."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class Subject:
         self.config, self.progress, self._registry = config, progress or Progress(), registry
 
     @cached_property
-    def world(self) -> Slice:
-        """The slice that all checks of this method share."""
-        return open_slice(
+    def world(self) -> SmallWorld:
+        """The world that all checks of this method share."""
+        return open_small_world(
             self.method,
             registry=self._registry or load_registry(self.plugins),
             scenario=self.scenario,
@@ -96,7 +96,7 @@ class MethodCheck:
         self.__name__ = name  # pytest shows it
 
     def __call__(self) -> None:
-        """Raise an AssertionError that says what is wrong and how to mend it."""
+        """Raise an AssertionError that says what is wrong and how to fix it."""
         finding = self._subject.finding(self.__name__)
         assert finding.passed, f"{finding.name}: {finding.found}\n{finding.remedy}"
 

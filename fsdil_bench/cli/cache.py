@@ -6,8 +6,8 @@ import json
 
 import click
 
-from fsdil_bench.cache.array_store import cache_folder
 from fsdil_bench.cache.eviction import array_files, cache_limit
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.cache.inventory import KINDS, CacheFile, cache_files
 from fsdil_bench.cache.inventory import clear as clear_files
 
@@ -72,7 +72,7 @@ def info(as_json: bool) -> None:
     "  fsdil-bench cache clear\n"
     "  fsdil-bench cache clear features\n"
     "\n"
-    "Runs under way are not disturbed: they compute again what they need.",
+    "Current runs are not disturbed: they compute again what they need.",
 )
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")

@@ -1,4 +1,4 @@
-"""`fsdil-bench check`: does a method keep to the rules?"""
+"""`fsdil-bench check`: does a method follow the rules?"""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     "Ends with 0 if all checks pass and with 1 if not."
 )
 @click.argument("method", required=False)
-@click.option("--only", multiple=True, metavar="NAME", help="This check; may be given repeatedly.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--list", "listed", is_flag=True, help="List the checks.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A method's option.")
 @click.option(
     "--scenario", "-s", default="drawn-2shot", show_default=True,
-    help="What the small world is cut from; two shots or more.",
+    help="The scenario that a small part is taken from; two shots or more.",
 )  # fmt: skip
 @click.option("--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -56,7 +56,7 @@ def check(
     quiet: bool,
     plugins: Sequence[str],
 ) -> None:
-    """Check that a method keeps to contract, seeds and protocol, on a small slice of data."""
+    """Check that a method keeps to contract, seeds and protocol, on a small part of a scenario."""
     from fsdil_bench.checks import check_method
     from fsdil_bench.plugins.options import parse_assignments
 
@@ -69,7 +69,7 @@ def check(
         )
     import torch
 
-    torch.set_num_threads(1)  # a slice is small: more threads would wait for each other
+    torch.set_num_threads(1)  # little data: more threads would wait for each other
     findings = check_method(
         method,
         only=only,
@@ -94,7 +94,7 @@ def _print(method: str, findings: Sequence[Finding]) -> None:
 
     marks = {True: Text("passed", "green"), False: Text("FAILED", "bold red")}
     rows = [
-        [finding.name, marks[finding.passed], finding.found + _mend(finding)]
+        [finding.name, marks[finding.passed], finding.found + _remedy(finding)]
         for finding in findings
     ]
     console().print(table(["check", "", "what was found"], rows))
@@ -102,8 +102,8 @@ def _print(method: str, findings: Sequence[Finding]) -> None:
     click.echo(f"{method}: {passed} of {len(findings)} checks passed")
 
 
-def _mend(finding: Finding) -> str:
-    return "" if finding.passed else f"\nTo mend it: {finding.remedy}"
+def _remedy(finding: Finding) -> str:
+    return "" if finding.passed else f"\nTo fix it: {finding.remedy}"
 
 
 def _list(as_json: bool) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class StoppedError(FsdilError):
-    """Ctrl-C, with what can be said about going on."""
+    """Ctrl-C, with how to continue."""
 
     exit_code = 130
 
@@ -40,7 +40,7 @@ class StoppedError(FsdilError):
     "  fsdil-bench data get core50 --dry-run\n"
     "  fsdil-bench data get core50\n"
     "\n"
-    "Nothing is ever downloaded but by `data get`. Images are kept in $FSDIL_DATA/<data set>, or\n"
+    "Only `data get` downloads anything. Images are kept in $FSDIL_DATA/<data set>, or\n"
     "in the user's data folder where FSDIL_DATA is not set."
 )
 def data() -> None:
@@ -68,7 +68,7 @@ def list_data(as_json: bool, plugins: Sequence[str]) -> None:
             "licence": found.source.license,
             "how": _how(found),
             "folder": found.path.name,
-            "here": found.state(),
+            "here": found.presence(),
             "path": str(found.path),
             "homepage": found.source.homepage,
         }
@@ -90,7 +90,7 @@ def list_data(as_json: bool, plugins: Sequence[str]) -> None:
     "  fsdil-bench data get core50\n"
     "  fsdil-bench data get core50 --data /scratch/core50\n"
     "\n"
-    "The same command again goes on where a killed one stopped and fetches nothing twice.",
+    "The same command again continues where a killed one stopped and fetches nothing twice.",
 )
 @click.argument("name")
 @data_option
@@ -115,7 +115,7 @@ def get_data(
     try:
         inventory = _obtain(found, _progress(quiet), fresh=fresh)
     except KeyboardInterrupt:
-        raise StoppedError("interrupted; the same command goes on where it stopped") from None
+        raise StoppedError("interrupted; the same command continues where it stopped") from None
     if inventory.problems and found.source.manual:
         _show_steps(found)
     again = f"{get_command(found, given=folder is not None)} --fresh"
@@ -128,7 +128,7 @@ def get_data(
     "  fsdil-bench data verify core50\n"
     "  fsdil-bench data verify domainnet --quick\n"
     "\n"
-    "All images are read once to find copies; what they hold is remembered for runs.",
+    "All images are read once to find copies; runs reuse what was found.",
 )
 @click.argument("name")
 @data_option
@@ -136,21 +136,21 @@ def get_data(
 @plugin_option
 @debug_option
 def verify_data(name: str, folder: Path | None, quick: bool, plugins: Sequence[str]) -> None:
-    """Look whether a data set is complete.
+    """Check whether a data set is complete.
 
-    Every problem is listed; the exit code is 1 where there are any. Notes are no problems: they
-    tell of lists that are not as published, and of images both for training and for testing.
+    Every problem is listed; the exit code is 1 if there are any. Notes are not problems: they
+    report lists that are not as published, and images both for training and for testing.
     """
-    from fsdil_bench.data.published.install import look_for_copies, verify
+    from fsdil_bench.data.published.install import copies_remark, verify
 
     registry = open_registry(plugins)
     found = named_data_set(registry, name, folder)
     command = get_command(found, given=folder is not None)
     inventory = verify(found)
     if not quick:
-        copies = look_for_copies(registry.scenario(name), found)
+        copies = copies_remark(registry.scenario(name), found)
         inventory = replace(inventory, remarks=inventory.remarks + copies)
-    _report(found, inventory, f"`{command}` {_gives(found)}.")
+    _report(found, inventory, f"`{command}` {_what_get_does(found)}.")
 
 
 @data.command("path", epilog="Example:  ls $(fsdil-bench data path core50)")
@@ -161,14 +161,16 @@ def verify_data(name: str, folder: Path | None, quick: bool, plugins: Sequence[s
 def data_path(name: str, folder: Path | None, plugins: Sequence[str]) -> None:
     """Print a data set's folder.
 
-    The exit code is 1 where its images are not there.
+    The exit code is 1 if its images are not there.
     """
     found = named_data_set(open_registry(plugins), name, folder)
     click.echo(found.path)
-    state = found.state()
-    if state != "present":
+    presence = found.presence()
+    if presence != "present":
         command = get_command(found, given=folder is not None)
-        raise FsdilError(f"data set '{name}' is {state}", f"`{command}` {_gives(found)}.")
+        raise FsdilError(
+            f"data set '{name}' is {presence}", f"`{command}` {_what_get_does(found)}."
+        )
 
 
 def _all_data_sets(registry: Registry) -> Iterator[DataSet]:
@@ -182,12 +184,12 @@ def _all_data_sets(registry: Registry) -> Iterator[DataSet]:
 
 def _obtain(found: DataSet, progress: Progress, *, fresh: bool) -> Inventory:
     """Download what can be downloaded, unless the data set is complete already."""
-    from fsdil_bench.data.published.install import get, settle, verify
+    from fsdil_bench.data.published.install import get, mark_complete, verify
 
     inventory = verify(found)
     if not inventory.problems and not fresh:
-        settle(found)
-        progress.say("complete already, nothing to download")
+        mark_complete(found)
+        progress.say("already complete, nothing to download")
         return inventory
     if not found.source.downloads:
         return inventory
@@ -216,7 +218,7 @@ def _show_plan(found: DataSet, *, fresh: bool) -> None:
     from fsdil_bench.data.published.install import verify
 
     if not fresh and not verify(found).problems:
-        click.echo("complete already, nothing to download")
+        click.echo("already complete, nothing to download")
         return
     for download in found.source.downloads if fresh else found.pending():
         size = f" ({decimal(download.size)})" if download.size else ""
@@ -266,7 +268,7 @@ def _progress(quiet: bool) -> Progress:
     return TransferBars(terminal) if terminal.is_terminal else TransferLines()
 
 
-def _gives(found: DataSet) -> str:
+def _what_get_does(found: DataSet) -> str:
     return "downloads it" if found.source.downloads else "shows the steps to get it"
 
 

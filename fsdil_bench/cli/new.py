@@ -1,40 +1,42 @@
-"""`fsdil-bench new-method` and `new-scenario`: a plugin that runs, to begin from."""
+"""`fsdil-bench new-method` and `new-scenario`: a plugin that runs, to start from."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .common import debug_option, open_registry
 
-_package = click.option(
-    "--package", is_flag=True, help="A folder that can be installed, with tests, not a single file."
-)
-_out = click.option(
-    "--out", default=".", show_default=True, type=click.Path(path_type=Path),
-    help="The folder to write it into.",
-)  # fmt: skip
+
+def _arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What both commands take."""
+    command = debug_option(command)
+    command = click.option(
+        "--out", default=".", show_default=True, type=click.Path(path_type=Path),
+        help="The folder to write it into.",
+    )(command)  # fmt: skip
+    command = click.option(
+        "--package", is_flag=True,
+        help="Write a folder that can be installed, with tests, instead of a single file.",
+    )(command)  # fmt: skip
+    return click.argument("name")(command)
 
 
 @click.command("new-method", epilog="Example:  fsdil-bench new-method my-idea")
-@click.argument("name")
-@_package
-@_out
-@debug_option
+@_arguments
 def new_method(name: str, package: bool, out: Path) -> None:
-    """Write a method that runs at once, to begin your own from."""
+    """Write a method that runs at once, to start your own from."""
     _write("method", name, out, package, f"--method {name} --scenario drawn-1shot")
 
 
 @click.command("new-scenario", epilog="Example:  fsdil-bench new-scenario my-pictures")
-@click.argument("name")
-@_package
-@_out
-@debug_option
+@_arguments
 def new_scenario(name: str, package: bool, out: Path) -> None:
-    """Write a scenario made by code that runs at once, to begin your own from."""
+    """Write a scenario made by code that runs at once, to start your own from."""
     _write("scenario", name, out, package, f"--method ncm --scenario {name}-1shot")
 
 

@@ -1,4 +1,4 @@
-"""Telling a user how far a transfer is: like `fsdil_bench.progress`, with units of bytes."""
+"""How far a transfer is, shown to the user: like `fsdil_bench.progress`, with units of bytes."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class TransferBars(RichProgress):
 
 
 class TransferLines(PlainProgress):
-    """A line at the beginning, now and then, and at the end of a transfer: for logs and pipes."""
+    """A line at the start, now and then, and at the end of a transfer: for logs and pipes."""
 
     @contextmanager
     def phase(self, name: str, total: int | None = None) -> Iterator[None]:
-        """Say what begins and how much it was."""
+        """Say what starts, and at the end how much it was."""
         self.say(f"{name}{f' ({decimal(total)})' if total else ''}")
         with self._stretch(name, total) as stretch:
             yield

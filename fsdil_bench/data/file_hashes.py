@@ -1,9 +1,9 @@
-"""What files hold, told by a hash of their bytes: the same wherever a tree lies.
+"""Hashes of the bytes of files: the same wherever a folder is.
 
 Half a million images are not read twice. The hashes of a folder's files are remembered in the cache
 by the folder's path, each with the size and the times of its file: a file that is replaced gets a
-later time of change, which no program can set back. So a second look costs one `stat` per file and
-a question to the cache for all folders together. A file that changed a moment ago is not
+later time of change, which no program can set back. So the next time costs one `stat` per file and
+one query to the cache for all folders together. A file that changed a moment ago is not
 remembered: within the same tick of the clock it could change once more.
 """
 
@@ -20,15 +20,16 @@ from contextlib import closing
 
 import numpy as np
 
-from fsdil_bench.cache.array_store import ArrayStore, cache_folder
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.errors import DataError
 from fsdil_bench.system.prefetch import default_workers, ordered_map
 
 _PREFIX = "b2:"  # of every hash, so that it cannot be mistaken for a name
-_SETTLED = 2_000_000_000  # ns after which another change of a file gets another time
+_SETTLED = 2_000_000_000  # ns after which a further change of a file gets a different time
 _GROUP = 64  # files that a thread reads at a time
 _SAVED = 20_000  # files read between two writes to the cache: what a killed process may lose
-_LONG = 10.0  # seconds after which the user is told what is going on, and again ever so often
+_LONG = 10.0  # seconds after which the user is told what happens, and again every so often
 
 #: What is remembered of the files of a folder, by name: `<size> <time> <time of change> <hash>`.
 _Entries = dict[str, str]
@@ -136,7 +137,7 @@ def _remembered(store: ArrayStore, folders: Sequence[str]) -> dict[str, _Entries
 
 
 def _remember(store: ArrayStore, fresh: Mapping[str, _Entries]) -> None:
-    """Add entries to those of their folders, also to what other processes added meanwhile."""
+    """Add entries to those of their folders, which other processes may have extended."""
     known = _remembered(store, list(fresh))
     store.put(
         {

@@ -1,9 +1,9 @@
 """Images in files: finding, naming and reading them, for scenarios that read folders.
 
-Half a million files must not hold up the start of a run. Whether files are there is told by one
-listing per folder, and once all were there, by the times of the folders: a file that comes or goes
-changes them. What the files hold (`fsdil_bench.data.file_hashes`) is found out for those that a run
-uses, all at once, when the first of their keys is asked for.
+Half a million files must not delay the start of a run. One listing per folder shows whether files
+are there. Once all were there, the times of the folders are enough: a file that is added or removed
+changes them. The content of the files (`fsdil_bench.data.file_hashes`) is read only for those that
+a run uses, all at once, when the first of their keys is asked for.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.errors import DataError
 from fsdil_bench.system.atomic_files import write_atomically
 
-from .content import ContentKeys
+from .content_keys import ContentKeys
 from .file_hashes import content_hashes
 from .scenario import Samples
 
@@ -88,12 +88,12 @@ def is_image_name(name: str) -> bool:
 
 
 def image_names(folder: str | Path) -> list[str]:
-    """The names of the images that lie directly in a folder, sorted; none where there is none."""
+    """The names of the images directly in a folder, sorted; empty if there is no folder."""
     return sorted(name for name in _names(folder) if is_image_name(name))
 
 
 def missing_files(root: str | Path, paths: Iterable[str]) -> list[str]:
-    """Those of `paths` (below `root`) that are not there, told by one listing per folder.
+    """Those of `paths` (below `root`) that are not there, found with one listing per folder.
 
     That all are there is remembered until one of their folders changes.
     """

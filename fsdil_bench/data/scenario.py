@@ -19,7 +19,7 @@ import numpy as np
 
 from fsdil_bench.errors import DataError, RequestError, unknown
 
-from .content import ContentKeys, Loader, PictureKeys
+from .content_keys import ContentKeys, Loader, PictureKeys
 
 #: The presets of `data.transforms`, named here because that module imports torch.
 TRANSFORMS = ("cddb", "clip", "core50", "domainnet")
@@ -64,10 +64,10 @@ class ScenarioRequest:
 class Samples:
     """Labelled images: ids, labels and how to load one.
 
-    `keys` tell the content of each image, to the caches and to the run's id. `file_samples` makes
-    them of the files' bytes. Where a picture is computed, give keys that say how, for instance
+    `keys` identify the content of each image, for the caches and the run's id. `file_samples` makes
+    them from the files' bytes. Where a picture is computed, give keys that say how, for instance
     `v1/<id>`: they count within the scenario, its options and the version of its code. Without
-    keys every picture is loaded and hashed before the run begins.
+    keys every picture is loaded and hashed before the run starts.
     """
 
     ids: tuple[str, ...]
@@ -77,7 +77,7 @@ class Samples:
 
     def __post_init__(self) -> None:
         labels = np.array(self.labels, dtype=np.int64)
-        labels.setflags(write=False)  # of the harness alone: whoever needs labels gets a copy
+        labels.setflags(write=False)  # only the harness holds them: methods get copies
         object.__setattr__(self, "labels", labels)
         if not self.keys:
             object.__setattr__(self, "keys", PictureKeys(self.ids, self.load))

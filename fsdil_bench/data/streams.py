@@ -16,7 +16,7 @@ from fsdil_bench.plugins.descriptors import VALIDATION, ScenarioInfo, load_facto
 from fsdil_bench.plugins.options import NoConfig, as_dict, resolve
 from fsdil_bench.plugins.registry import Registry, load_registry
 
-from .content import ContentKeys
+from .content_keys import ContentKeys
 from .published.locations import find_data
 from .scenario import (
     Samples,

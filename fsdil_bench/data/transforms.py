@@ -2,13 +2,13 @@
 augmented view for training.
 
 A plain view is made of the whole picture. Augmented views are made of the picture shrunk to about
-what the tower can see, so that the pictures of a few-shot domain fit into memory; always, whether
-they do or not, so that results do not depend on it. Pictures that are small already stay as they
-are.
+what the tower can see, so that the pictures of a few-shot domain fit into memory. Pictures are
+always shrunk, whether they would fit or not, so that results do not depend on the memory. Small
+pictures stay as they are.
 
-Both give uint8 tensors of the tower's size, so that a cached view is small; `normalise` turns a
-batch of them into floats on the device. Random choices come from a seed given per picture, never
-from torch's global generator, so views can be made in any number of threads.
+Both views are uint8 tensors of the tower's size, so that a cached view is small; `normalise` turns
+a batch of them into floats on the device. Random choices follow from a seed per picture, never from
+torch's global generator, so views can be made in any number of threads (`augmentation`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 from torchvision.transforms import InterpolationMode, v2
 
+from .augmentation import random_view
 from .scenario import check_transform
 
 Triple = tuple[float, float, float]
@@ -55,17 +55,15 @@ class Transform:
         return view
 
     def augmented(self, image: np.ndarray, seed: int) -> torch.Tensor:
-        """The random view number `seed` of the picture, shrunk before if need be."""
+        """The random view number `seed` of the picture, which is shrunk first if it is large."""
         small = _channels_first(self.shrunk(image))
-        with _Randomness(seed):
-            view: torch.Tensor = self.train_steps(small)
-        return view
+        return random_view(self.train_steps.transforms, small, seed)
 
     @cached_property
     def short_side(self) -> int:
-        """The short side of a picture that even the smallest crop need not be enlarged from.
+        """The short side of a picture from which even the smallest crop need not be enlarged.
 
-        Presets with tiny crops would need large pictures for that: they get a bound instead.
+        Presets with tiny crops would need very large pictures for that, so there is a bound.
         """
         crops = [s for s in self.train_steps.transforms if isinstance(s, v2.RandomResizedCrop)]
         least = min(crop.scale[0] * crop.ratio[0] for crop in crops)
@@ -186,28 +184,8 @@ def build_transform(preset: str, spec: ImageSpec) -> Transform:
     return Transform(preset, spec, v2.Compose(plain), v2.Compose(train))
 
 
-class _Randomness(TorchFunctionMode):
-    """Inside, this thread's random numbers come from a generator of the given seed.
-
-    torchvision draws from torch's global generator, which all threads share: seeding it would
-    disturb the others, above all a method that trains meanwhile. The numbers are those that the
-    global generator gives under the same seed.
-    """
-
-    _DRAWS = (torch.rand, torch.randint, torch.randperm, torch.Tensor.uniform_)
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self._generator = torch.Generator().manual_seed(seed)
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        del types
-        own = {"generator": self._generator} if func in self._DRAWS else {}
-        return func(*args, **(kwargs or {}), **own)
-
-
 @cache
-@torch.inference_mode(False)  # whoever asks first: others may train
+@torch.inference_mode(False)  # made in inference mode, it could not be used in training later
 def _per_channel(values: Triple) -> torch.Tensor:
     return torch.tensor(values).view(1, 3, 1, 1)
 

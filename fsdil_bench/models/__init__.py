@@ -1,4 +1,6 @@
-"""Vision-language models: what a backbone is, the device it runs on, and CLIP through open_clip.
+"""Vision-language models: what a backbone is, its batches and frozen embeddings, the device it runs
+on, and CLIP through open_clip.
 
-It imports `data` (for transforms), `plugins` and `cache`.
+Folders from `records` to `cli` may import it. It imports `data` (for transforms), `cache`,
+`plugins` and `errors`.
 """

@@ -1,4 +1,4 @@
-"""Where and how precisely to compute, and what of it comes out the same again.
+"""Where and how precisely to compute, and where results are repeatable.
 
 Three precisions: fp32, full single precision everywhere; tf32, the same tensors, with matrix
 products and convolutions in TensorFloat-32; bf16, mixed precision. torch keeps such choices in
@@ -23,7 +23,7 @@ _NATIVE = (8, 0)  # compute capability from which on a GPU has bf16 and TF32
 
 
 def choose(device: str, precision: str) -> tuple[torch.device, str]:
-    """The device and precision behind `auto` and explicit wishes.
+    """The device and precision that `auto` or an explicit request stands for.
 
     A GPU that has bf16 computes in it by default; older ones would only imitate it. All other
     devices compute in fp32: on a CPU bf16 is slower, and on some the instructions are missing.
@@ -88,8 +88,8 @@ def _is_native(place: torch.device) -> bool:
 def numerics(precision: str, *, deterministic: bool = False) -> Iterator[None]:
     """Let torch compute with this precision; afterwards its switches are as they were.
 
-    `deterministic` also asks for algorithms that give the same bits every time. An operation that
-    has none raises an error: a run that says it is deterministic is.
+    `deterministic` also asks for algorithms that compute the same bits every time. An
+    operation that has none raises an error: a run that says it is deterministic is.
     """
     tf32 = precision == "tf32"
     with contextlib.ExitStack() as stack:
@@ -123,7 +123,7 @@ def _switch(stack: contextlib.ExitStack, place: Any, name: str, value: bool) -> 
 
 
 def repeatable(device: torch.device, deterministic: bool) -> str:
-    """For the record: where the same run gives the same bits again."""
+    """For the record: where the same run has the same bits again."""
     if device.type == "cpu":
         return "to the bit, on such a processor with these threads, batch size and packages"
     if deterministic:

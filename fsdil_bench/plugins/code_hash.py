@@ -1,4 +1,4 @@
-"""A hash of the code behind a plugin, the same under every version of Python.
+"""A hash of the code of a plugin, the same under every version of Python.
 
 It is a part of every run's id: when the code of a method, a scenario or a backbone changes, its
 runs get new ids.
@@ -24,7 +24,7 @@ _CODE_HASH = "tokens 1"
 
 
 def code_version(factory: Factory) -> str:
-    """A hash of the source behind a factory: its module and what that imports of its own package.
+    """A hash of the source of a factory: its module and what that imports of its own package.
 
     Comments, docstrings and layout do not count, so correcting a text does not orphan results. The
     hash is the same under every version of Python.
@@ -50,7 +50,7 @@ def code_behind(thing: object) -> str:
 
 
 def source_files(factory: Factory) -> set[Path]:
-    """The files behind a factory: its module and what that imports of its own package."""
+    """The files of a factory: its module and what that imports of its own package."""
     if not isinstance(factory, str):
         return {Path(inspect.getfile(factory))}
     found: set[Path] = set()
@@ -83,7 +83,7 @@ def _package(module: str) -> str:
     return module if is_folder else module.rpartition(".")[0]
 
 
-# Methods share files, and runs methods: each text is looked through once in a process.
+# Methods share files, and runs share methods: each text is scanned once in a process.
 @lru_cache(maxsize=1024)
 def _imports(source: str, module: str, is_package: bool) -> tuple[str, ...]:
     """Modules (or names in them) that a file imports."""

@@ -1,4 +1,4 @@
-"""What a plugin hands over to be listed: cheap descriptors with a lazily imported factory.
+"""What a plugin offers to be listed: cheap descriptors with a lazily imported factory.
 
 A factory is the text `"package.module:name"` (imported only when a run needs it, so that
 listing never pays for torch) or, in a single-file plugin, the object itself.
@@ -71,7 +71,7 @@ class ScenarioInfo:
 
 @dataclass(frozen=True)
 class BackboneInfo:
-    """A vision-language model: `factory` is a function without arguments giving a `Backbone`.
+    """A vision-language model: `factory` is a function without arguments that returns a `Backbone`.
 
     With a `pattern` such as "<MODEL>:<weights>" it stands for a family: for every name of that
     form, which the factory is then called with. `example` is such a name, and `check`, a function
@@ -110,7 +110,7 @@ class LauncherInfo:
 
 
 def load_factory(factory: Factory, owner: str) -> Any:
-    """The object behind a factory; a broken module is reported with its owner's name."""
+    """The object that a factory names; a broken module is reported with its owner's name."""
     if not isinstance(factory, str):
         return factory
     module, _, name = factory.partition(":")

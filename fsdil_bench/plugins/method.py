@@ -1,6 +1,6 @@
 """What a method is: it learns one domain after another and predicts classes.
 
-A method gets everything it may know through its `Context` and the views handed to `learn` and
+A method gets everything it may know through its `Context` and the views given to `learn` and
 `predict`; all it remembers between domains is in `state_dict()`.
 """
 
@@ -74,7 +74,7 @@ class Method(ABC):
 
     @abstractmethod
     def load_state_dict(self, state: State) -> None:
-        """Become the method that gave `state`."""
+        """Become the method that returned `state`."""
 
     def trained_parameters(self) -> int:
         """How many numbers gradient descent changes; 0 for methods without training."""

@@ -2,7 +2,7 @@
 
 Every step (import, API version, hook names, the call of each hook, the names it claims) is taken
 per plugin; what fails is kept as a problem of that plugin, shown by `fsdil-bench list plugins`
-and as one warning line, and everything else goes on.
+and as one warning line, and everything else continues.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.records.identity import SEALED_SUFFIX, run_id
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fsdil_bench.cache.array_store import ArrayStore, cache_folder
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.cache.folder import cache_folder, file_name_part
 from fsdil_bench.data.published.locations import find_data
 from fsdil_bench.data.scenario import Stream
 from fsdil_bench.data.streams import scenario_settings
@@ -94,7 +95,6 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
     """Check a request and load what it needs; nothing is computed or written yet."""
     job = identify(request, registry)
 
-    from fsdil_bench.models.backbone import file_name
     from fsdil_bench.models.device import choose
 
     model = job.backbone
@@ -102,7 +102,7 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
     # What the embedding of a text depends on: weights, the code around them and the tokenizer.
     made_by = f"{model.weights_hash}/{model.code}/{model.tokenizer_version}"
     version = hashlib.sha256(made_by.encode()).hexdigest()[:16]
-    texts = ArrayStore(cache_folder() / f"texts-{file_name(model.name)}-{version}.sqlite")
+    texts = ArrayStore(cache_folder() / f"texts-{file_name_part(model.name)}-{version}.sqlite")
     model.place(place, precision, texts, job.stream.class_names, request.batch_size)
     return job
 

@@ -22,10 +22,11 @@ import numpy as np
 import torch
 
 from fsdil_bench.cache.array_store import ArrayStore
-from fsdil_bench.data.content import load_picture
+from fsdil_bench.cache.folder import file_name_part
+from fsdil_bench.data.content_keys import load_picture
 from fsdil_bench.data.scenario import Samples, Stream
 from fsdil_bench.data.transforms import Transform
-from fsdil_bench.models.backbone import Backbone, file_name
+from fsdil_bench.models.backbone import Backbone
 from fsdil_bench.progress import Progress
 from fsdil_bench.system.prefetch import default_workers, ordered_map
 
@@ -70,7 +71,7 @@ class Pictures:
         tower, weights = backbone.image_tower
         key = f"{weights}/{backbone.code}/{transform.digest()}"
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
-        self._features = ArrayStore(cache / f"features-{file_name(tower)}-{name}.sqlite")
+        self._features = ArrayStore(cache / f"features-{file_name_part(tower)}-{name}.sqlite")
         kept = cache / f"pictures-{stream.name}.sqlite" if stream.keep_images else None
         self._pictures = ArrayStore(kept) if kept else None
 

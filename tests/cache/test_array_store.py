@@ -51,9 +51,9 @@ def test_unusable_folder_costs_the_cache_only(tmp_path, capsys):
 
 def test_full_disk_costs_the_cache_only(tmp_path, capsys):
     store = ArrayStore(tmp_path / "s.sqlite")
-    store._connection.execute("PRAGMA max_page_count = 3")
+    store._file.connection.execute("PRAGMA max_page_count = 3")
     store.put({"big": np.zeros(100_000)})
-    assert "going on without" in capsys.readouterr().err
+    assert "continuing without" in capsys.readouterr().err
     assert set(store.get(["big"])) == {"big"}  # from memory
     store.put({"more": np.zeros(100_000)})
     assert capsys.readouterr().err == ""

@@ -18,8 +18,8 @@ import toy_plugin
 
 from fsdil_bench import MethodInfo, RequestError, option
 from fsdil_bench.checks import CHECKS, check_method, method_checks
+from fsdil_bench.checks.image_search import ImageSearch
 from fsdil_bench.checks.option_values import quantities, switches, values
-from fsdil_bench.checks.resemblance import Gallery
 from fsdil_bench.plugins.registry import load_registry
 
 TESTS = Path(__file__).parent.parent
@@ -489,7 +489,7 @@ def test_a_gallery_knows_its_images_in_disguise_but_not_their_mean():
     generator = torch.Generator().manual_seed(0)
     images = torch.randn(6, 3, 8, 8, generator=generator)
     features = torch.randn(6, 20, generator=generator)
-    gallery = Gallery([images], [features])
+    search = ImageSearch([images], [features])
     span = images.max() - images.min()
     for disguise in (
         images[4],
@@ -500,7 +500,7 @@ def test_a_gallery_knows_its_images_in_disguise_but_not_their_mean():
         torch.cat([torch.zeros(5, 1), features[:5]], 1),
         7 * features[2],
     ):
-        assert gallery.found_in(disguise)
+        assert search.found_in(disguise)
     for harmless in (
         images[:2].mean(0),
         features[:2].mean(0),
@@ -509,7 +509,7 @@ def test_a_gallery_knows_its_images_in_disguise_but_not_their_mean():
         torch.tensor(3),
         torch.zeros(40, 20),
     ):
-        assert not gallery.found_in(harmless)
+        assert not search.found_in(harmless)
 
 
 @pytest.fixture
@@ -526,7 +526,7 @@ def test_command_line(call):
     assert code == 1
     assert not err
     assert "toy-returnslogits: 1 of 2 checks passed" in out
-    assert "To mend it: Return integers" in out
+    assert "To fix it: Return integers" in out
 
 
 def test_command_line_as_json(call):
@@ -554,10 +554,10 @@ def test_command_line_lists_and_refuses(call):
 
 
 def test_options_and_the_length_of_training_reach_the_method(toy_registry):
-    from fsdil_bench.checks.slice import open_slice
+    from fsdil_bench.checks.small_world import open_small_world
 
     given = {"steps": 7}
-    world = open_slice("finetune", registry=toy_registry, scenario="toy-2shot", config=given)
+    world = open_small_world("finetune", registry=toy_registry, scenario="toy-2shot", config=given)
     assert world.job.config.steps == 7
     assert world.job.config.base_epochs <= 2
 
@@ -572,14 +572,16 @@ def test_listing_imports_no_checks():
 
 
 def test_a_slice_is_small_and_wrong_on_demand():
-    from fsdil_bench.checks.slice import Cut, cut_stream
+    from fsdil_bench.checks.small_stream import WorldSize, small_stream
 
     stream = toy_plugin.build_stream()
-    small = cut_stream(stream, Cut(classes=2, domains=3, base=5, shots=1), tests=4)
+    small = small_stream(stream, WorldSize(classes=2, domains=3, base=5, shots=1), tests=4)
     assert [domain.name for domain in small.domains] == ["d0", "d2", "d3"]
     assert [len(domain.train) for domain in small.domains] == [10, 2, 2]
     assert small.class_names == ("red", "green")
-    other = cut_stream(stream, Cut(classes=2, domains=3, base=5, shots=1, other=True), tests=4)
+    other = small_stream(
+        stream, WorldSize(classes=2, domains=3, base=5, shots=1, altered=True), tests=4
+    )
     assert not set(other.domains[0].train.ids) & set(small.domains[0].train.ids)
     truth = np.array([int(name.split("/")[2]) for name in other.domains[1].train.ids])
     assert (other.domains[1].train.labels != truth).all()

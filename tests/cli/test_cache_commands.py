@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fsdil_bench.cache.array_store import ArrayStore, cache_folder
+from fsdil_bench.cache.array_store import ArrayStore
 from fsdil_bench.cache.eviction import cache_limit
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.cli import cli
 from fsdil_bench.errors import RequestError
 

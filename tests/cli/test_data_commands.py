@@ -186,7 +186,7 @@ def test_stopped_at_any_moment_the_same_command_goes_on(
     stop_at(monkeypatch, module, name, nth)
     code, _, err = call("data", "get", "shapes")
     assert code == 130
-    assert "the same command goes on" in err
+    assert "the same command continues" in err
     assert state(call) in ("absent", "partly downloaded")
     assert call("data", "path", "shapes")[0] == 1
     code, _, err = call("run", "-m", "ncm", "-s", "shapes-1shot")
@@ -208,7 +208,7 @@ def test_killed_process(call, server, place):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not (place / "shapes.zip.part").exists():
         time.sleep(0.01)
-    assert "another process is at work" in call("data", "get", "shapes")[2]
+    assert "another process is working" in call("data", "get", "shapes")[2]
     process.kill()
     process.wait()
     server.hold.set()
@@ -222,7 +222,7 @@ def test_one_process_at_a_time(call, server, place):
         fcntl.flock(lock, fcntl.LOCK_EX)
         code, _, err = call("data", "get", "shapes")
     assert code == 2
-    assert "another process is at work" in err
+    assert "another process is working" in err
     assert not server.requests
 
 

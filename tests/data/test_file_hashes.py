@@ -5,7 +5,7 @@ import os
 import pytest
 
 from fsdil_bench import DataError
-from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.data import file_hashes
 from fsdil_bench.data.file_hashes import content_hashes
 

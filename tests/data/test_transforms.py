@@ -65,7 +65,8 @@ def test_the_names_told_without_torch_are_the_presets():
 def test_augmented_views_are_torchvisions_bit_for_bit(preset):
     transform = build_transform(preset, ImageSpec(224))
     for seed in range(25):
-        image = picture(seed, 90 + 7 * seed, 140)
+        # Some pictures are so long and narrow that no random crop fits.
+        image = picture(seed, 90 + 7 * seed, 140 if seed % 5 else 12)
         expected = by_torchvision(preset, as_tensor(image), seed)
         view = transform.augmented(image, seed)
         assert view.dtype == torch.uint8

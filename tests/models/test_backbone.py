@@ -15,7 +15,6 @@ from fsdil_bench import Backbone, BackboneInfo, ImageSpec, KnownTexts
 from fsdil_bench.cli import cli
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import PluginError, RequestError
-from fsdil_bench.models.backbone import file_name
 from fsdil_bench.plugins.registry import load_registry
 
 FAMILY = """
@@ -127,12 +126,6 @@ def test_known_texts_take_the_place_of_a_text_tower():
     assert backbone._model is None  # looked up, not computed
 
 
-def test_names_become_file_names():
-    assert file_name("tiny-clip") == "tiny-clip"
-    assert file_name("ViT-B-16:a+b c.pt") == "ViT-B-16_a_b_c.pt"
-    assert len(file_name("x" * 500)) == 100
-
-
 def test_building_the_model_takes_no_random_numbers():
     """When it is built depends on the cache; what a method draws must not."""
     torch.manual_seed(1)
@@ -200,7 +193,7 @@ def test_where_memory_runs_out_the_batch_size_is_halved_and_said_once():
     assert calls == [32, 16, *[8] * 6, 2]
     assert backbone.batch_size == 8
     assert said == [
-        "warning: 32 images at a time do not fit into the memory of cpu; going on with 8 "
+        "warning: 32 images at a time do not fit into the memory of cpu; continuing with 8 "
         "(--batch-size 8)"
     ]
     del calls[:]

@@ -1,9 +1,9 @@
-"""Fetching one file over HTTP so that a broken connection costs little and nothing half counts.
+"""Downloading one file over HTTP. A broken connection costs little; half a file never counts.
 
 Bytes go to `<name>.part`, what the server said about the file (ETag, date, size) to
-`<name>.part.json`. A later try asks for the rest, on condition that the file is still the same;
-a server that knows no ranges, or has another file by now, sends all of it and the part is begun
-anew. Only a file of the right size and checksum gets its final name.
+`<name>.part.json`. A later try asks for the rest, on condition that the file is still the same. A
+server that does not know ranges, or has a different file now, sends all of it, and the part starts
+again. Only a file of the right size and checksum gets its final name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import ssl
 import time
@@ -38,7 +37,7 @@ TRIES = 5
 FIRST_PAUSE = 1.0  # seconds before the second try; it doubles with every further one
 TIMEOUT = 60.0  # seconds without a byte
 CHUNK = 1 << 16
-PASSING = {408, 425, 429, 500, 502, 503, 504}  # answers that may be others in a while
+PASSING = {408, 425, 429, 500, 502, 503, 504}  # answers that may be different in a while
 
 
 class DownloadError(FsdilError):
@@ -46,12 +45,12 @@ class DownloadError(FsdilError):
 
 
 class _BrokenError(Exception):
-    """The connection failed in a way that may be over soon."""
+    """The connection failed in a way that may soon be over."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """What a server says about a file, to notice when it becomes another one."""
+    """What a server says about a file, to notice when it changes."""
 
     url: str
     etag: str = ""
@@ -65,7 +64,7 @@ class Version:
 
     @property
     def resumable(self) -> bool:
-        """Whether anything is known that tells this file from a later one."""
+        """Whether anything is known that distinguishes this file from a later one."""
         return bool(self.condition) or self.size is not None
 
 
@@ -75,7 +74,7 @@ def fetch(
     progress: Progress | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Fetch a file to `target`, going on with what an earlier try left."""
+    """Fetch a file to `target`; what an earlier try left is continued."""
     progress = progress or Progress()
     for url in (download.url, *download.also):
         if urlsplit(url).scheme not in ("http", "https"):
@@ -97,8 +96,8 @@ def fetch(
         part.drop()
         raise DownloadError(
             error.message,
-            "It was removed. The same command fetches it again; if nothing changes, the file on "
-            "the server is another one by now.",
+            "It was removed. The same command fetches it again; if that does not help, the file on "
+            "the server has changed.",
         ) from error
     part.path.replace(target)
     part.drop()
@@ -118,7 +117,7 @@ def _complete(
             if failures == TRIES:
                 raise DownloadError(
                     f"{download.url} cannot be reached: {problem} ({TRIES} tries)",
-                    "Check the network; the same command goes on where this one stopped.",
+                    "Check the network; the same command continues where this one stopped.",
                 ) from problem
             pause = FIRST_PAUSE * 2 ** (failures - 1)
             nth = f"try {failures + 1} of {TRIES} in {pause:.0f} s"
@@ -158,7 +157,7 @@ def _digest(path: Path, algorithm: str, progress: Progress) -> str:
 
 
 class _Part:
-    """A file under way, with the version of it that the bytes belong to."""
+    """An unfinished file, with the version of it that the bytes belong to."""
 
     def __init__(self, target: Path) -> None:
         self.name = target.name
@@ -180,7 +179,7 @@ class _Part:
         usable = version.url == url and version.resumable and self.length()
         return version if usable else None
 
-    def begin(self, version: Version) -> None:
+    def start(self, version: Version) -> None:
         self.drop()
         write_atomically(self._notes, json.dumps(asdict(version)))
 
@@ -201,16 +200,16 @@ def _transfer(download: Download, part: _Part, progress: Progress) -> None:
             if not _continues(response, found, known, part.length()):
                 part.drop()
                 raise _BrokenError("the file on the server has changed; starting over")
-            progress.say(f"{part.name}: going on at {decimal(part.length())}")
+            progress.say(f"{part.name}: continuing at {decimal(part.length())}")
         else:
             if known:
                 progress.say(f"{part.name}: the server sends all of it again; starting over")
-            part.begin(found)
+            part.start(found)
         _write(response, part, found.size, progress)
 
 
 def _open(url: str, start: int, known: Version | None) -> HTTPResponse:
-    """Send the request; what the server or the network answers instead becomes an error."""
+    """Send the request; refusals and network failures become errors."""
     headers = {"User-Agent": f"fsdil-bench/{__version__}", "Accept-Encoding": "identity"}
     if known and start:
         headers["Range"] = f"bytes={start}-"
@@ -221,7 +220,7 @@ def _open(url: str, start: int, known: Version | None) -> HTTPResponse:
     except HTTPError as error:
         answer = f"the server answers {error.code} {error.reason}".rstrip()
         if error.code == 416 and start:
-            return _open(url, 0, None)  # the file is shorter than the part by now
+            return _open(url, 0, None)  # the file has become shorter than the part
         if error.code in PASSING:
             raise _BrokenError(answer) from error
         raise DownloadError(f"{url}: {answer}") from error
@@ -244,7 +243,7 @@ def _version(url: str, response: HTTPResponse) -> Version:
 
 
 def _expect(download: Download, response: HTTPResponse, found: Version) -> None:
-    """Notice a wrong file before it is fetched."""
+    """Refuse a wrong file before it is fetched."""
     page = response.headers.get_content_type() == "text/html"
     if page and not download.path.endswith((".html", ".htm")):
         raise DownloadError(
@@ -256,15 +255,15 @@ def _expect(download: Download, response: HTTPResponse, found: Version) -> None:
             Path(download.path), "size", f"{found.size} bytes", f"{download.size} bytes"
         )
         raise DownloadError(
-            wrong.message, "The file on the server is another one by now; nothing was fetched."
+            wrong.message, "The file on the server has changed; nothing was fetched."
         )
 
 
 def _continues(response: HTTPResponse, found: Version, known: Version, start: int) -> bool:
     """Whether the answer is the rest of the same file."""
-    given = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    begins = response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
     same = (found.etag, found.modified, found.size) == (known.etag, known.modified, known.size)
-    return same and given is not None and int(given[1]) == start
+    return same and begins
 
 
 def _write(response: HTTPResponse, part: _Part, size: int | None, progress: Progress) -> None:
@@ -300,14 +299,16 @@ def _say(error: object) -> str:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow the server elsewhere, but never from an encrypted connection to a plain one."""
+    """Follow redirects, but never from an encrypted connection to a plain one."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         """The request to follow up with."""
         if req.type == "https" and urlsplit(newurl).scheme != "https":
-            raise DownloadError(f"{req.full_url}: the server leads to an insecure place: {newurl}")
+            raise DownloadError(
+                f"{req.full_url}: the server redirects to an insecure address: {newurl}"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

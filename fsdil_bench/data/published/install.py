@@ -1,6 +1,6 @@
-"""Getting a published data set into its folder, and looking whether all of it is there.
+"""Getting a published data set into its folder, and checking that all of it is there.
 
-    <folder>/.fsdil-bench/downloads.json   which downloads are begun and which are finished
+    <folder>/.fsdil-bench/downloads.json   which downloads are started and which are finished
     <folder>/.fsdil-bench/unpacking        an archive while it is unpacked
     <folder>/.fsdil-bench/lock             one process at a time
 
@@ -21,9 +21,9 @@ from pathlib import Path
 
 from rich.filesize import decimal
 
-from fsdil_bench.data.copies import describe_copies, find_copies
 from fsdil_bench.data.scenario import ScenarioRequest
 from fsdil_bench.data.streams import build_stream, scenario_settings
+from fsdil_bench.data.train_test_copies import describe_copies, find_copies
 from fsdil_bench.errors import FsdilError, PluginError, RequestError
 from fsdil_bench.plugins.descriptors import ScenarioInfo, load_factory
 from fsdil_bench.progress import Progress
@@ -50,8 +50,8 @@ class Inventory:
 
 
 def verify(found: DataSet) -> Inventory:
-    """Look through a data set's folder with its own `verify`, and count what is there."""
-    if found.state() == "absent":
+    """Check a data set's folder with its own `verify`, and count what is there."""
+    if found.presence() == "absent":
         return Inventory([f"{found.path} is empty or does not exist"])
     inspect = load_factory(found.source.verify, f"verify of data set '{found.name}'")
     try:
@@ -68,20 +68,20 @@ def verify(found: DataSet) -> Inventory:
     return Inventory(problems, *_count(found.path), remarks)
 
 
-def look_for_copies(info: ScenarioInfo, found: DataSet) -> tuple[str, ...]:
+def copies_remark(info: ScenarioInfo, found: DataSet) -> tuple[str, ...]:
     """A remark on images that a data set has for training and for testing; all images are read."""
     request = ScenarioRequest(data=found.path, options=scenario_settings(info, {}))
     try:
         copies = find_copies(build_stream(info, request))
-    except FsdilError:  # what is wrong with the data set is `verify`'s to say
+    except FsdilError:  # `verify` says what is wrong with the data set
         return ()
     return (describe_copies(copies),) if copies else ()
 
 
 def get(found: DataSet, progress: Progress | None = None, *, fresh: bool = False) -> None:
-    """Download and unpack what is not there yet; `fresh` takes nothing for done."""
+    """Download and unpack what is not there yet; `fresh` downloads everything again."""
     progress = progress or Progress()
-    with _mendable(found), _locked(found):
+    with _with_remedies(found), _locked(found):
         wanted = list(found.source.downloads) if fresh else found.pending()
         for download in found.source.downloads:
             if download not in wanted:
@@ -96,15 +96,15 @@ def get(found: DataSet, progress: Progress | None = None, *, fresh: bool = False
             _obtain_all(found, archives, progress, fresh=fresh)
 
 
-def settle(found: DataSet) -> None:
-    """Note that a verified data set is complete, however its files came."""
-    if found.state() != "present":
-        with _mendable(found), _locked(found):
+def mark_complete(found: DataSet) -> None:
+    """Note that a verified data set is complete, however its files were obtained."""
+    if found.presence() != "present":
+        with _with_remedies(found), _locked(found):
             _note_complete(found)
 
 
 def _note_complete(found: DataSet) -> None:
-    """Close the ledger and drop what earlier tries left over."""
+    """Complete the ledger and delete what earlier tries left over."""
     for download in found.pending():
         place = found.path / download.path
         leftovers = [place.with_name(place.name + end) for end in (".part", ".part.json")]
@@ -146,7 +146,7 @@ def _obtain(found: DataSet, download: Download, progress: Progress, *, fresh: bo
     try:
         unpack(place, found.path / download.unpack, _scratch(found), progress)
     except ArchiveError as error:
-        if error.remedy or was_there:  # whatever the user put there is the user's to remove
+        if error.remedy or was_there:  # what the user put there, only the user removes
             raise ArchiveError(error.message, error.remedy or f"Remove {place}.") from error
         place.unlink()
         remedy = "It was removed; the same command fetches it again."
@@ -188,21 +188,21 @@ def _locked(found: DataSet) -> Iterator[None]:
     with locked(found.ledger.with_name("lock")) as ours:
         if not ours:
             raise RequestError(
-                f"another process is at work on {found.path}", "Wait for it, or stop it."
+                f"another process is working on {found.path}", "Wait for it, or stop it."
             )
         yield
 
 
 @contextmanager
-def _mendable(found: DataSet) -> Iterator[None]:
-    """Say what a folder that cannot be written means, and where else to look for the files."""
+def _with_remedies(found: DataSet) -> Iterator[None]:
+    """Turn errors into messages that name a remedy: more room, another folder, the homepage."""
     try:
         yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise FsdilError(
             f"{found.path} cannot be written: {error.strerror or error}",
-            "Make room there; the same command goes on where this one stopped."
+            "Make room there; the same command continues where this one stopped."
             if full
             else "Choose another place with --data or FSDIL_DATA.",
         ) from error
@@ -216,7 +216,7 @@ def _mendable(found: DataSet) -> Iterator[None]:
 
 
 def _count(folder: Path) -> tuple[int, int]:
-    """Files and bytes below a folder, hidden ones apart."""
+    """Files and bytes below a folder, without hidden ones."""
     files = size = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]

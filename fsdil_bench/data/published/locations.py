@@ -2,7 +2,7 @@
 
 `--data FOLDER` names the data set's own folder. Without it the folder is `$FSDIL_DATA/<data set>`,
 or below the user's data folder where `FSDIL_DATA` is not set. A run asks here before anything
-slow is imported, so that missing images are told at once.
+slow is imported, so that missing images are reported at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fsdil_bench.plugins.registry import Registry
 
 from .sources import DataSource, Download
 
-State = Literal["absent", "unreadable", "partly downloaded", "present"]
+Presence = Literal["absent", "unreadable", "partly downloaded", "present"]
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class DataSet:
 
     @property
     def ledger(self) -> Path:
-        """The file that lists the downloads that were begun, and what is known of the finished."""
+        """The file that lists started downloads, and the checksums of finished ones."""
         return self.path / ".fsdil-bench" / "downloads.json"
 
     @property
     def size(self) -> str:
-        """How much there is to download, as text; empty where nobody knows."""
+        """How much there is to download, as text; empty where it is unknown."""
         sizes = [download.size for download in self.source.downloads]
         if self.source.size or not sizes or None in sizes:
             return self.source.size
@@ -68,8 +68,8 @@ class DataSet:
         is_other = bool(entry) and not _is_same(download, entry)
         return is_other or not (self.path / download.path).is_file()
 
-    def state(self) -> State:
-        """What a glance tells; only `verify` looks at the files themselves."""
+    def presence(self) -> Presence:
+        """Whether the data set seems to be there; only `verify` checks the files themselves."""
         try:
             visible = {entry.name for entry in self.path.iterdir() if entry.name[0] != "."}
         except (FileNotFoundError, NotADirectoryError):
@@ -78,12 +78,12 @@ class DataSet:
             return "unreadable"
         if not visible:
             return "absent"
-        # What no download of this source was begun for was filled by hand, and is taken as it is;
-        # archives alone are not images yet.
+        # A folder for which no download was started was filled by hand, and is taken as it is.
+        # Archives alone are not images yet.
         entries = self.entries()
-        begun = any(each.path in entries for each in self.source.downloads)
+        started = any(each.path in entries for each in self.source.downloads)
         archives = {each.path for each in self.source.downloads if each.unpack is not None}
-        if visible <= archives or (begun and self.pending()):
+        if visible <= archives or (started and self.pending()):
             return "partly downloaded"
         return "present"
 
@@ -136,7 +136,8 @@ def named_data_set(registry: Registry, name: str, data: str | Path | None = None
             f"Give them to a run: fsdil-bench run --scenario {name}-1shot --data FOLDER ...",
         )
     raise RequestError(
-        f"scenario '{name}' needs no data", "Run it as it is; `fsdil-bench data list` shows others."
+        f"scenario '{name}' needs no data",
+        "Run it as it is; `fsdil-bench data list` shows scenarios that do.",
     )
 
 
@@ -145,22 +146,22 @@ def find_data(info: ScenarioInfo, data: str | Path | None) -> Path:
     if info.source is None:
         if data is None:
             raise RequestError(
-                f"scenario '{info.name}' needs images", "Say where they are with --data FOLDER."
+                f"scenario '{info.name}' needs images", "Name their folder with --data FOLDER."
             )
         return Path(data).expanduser()
     found = data_set(info, data)
-    state = found.state()
-    if state != "present":
-        raise missing(found, state, given=data is not None)
+    presence = found.presence()
+    if presence != "present":
+        raise missing(found, presence, given=data is not None)
     return found.path
 
 
-def missing(found: DataSet, state: State, *, given: bool) -> DataError:
-    """What is missing, where it was looked for, and every way to mend it."""
+def missing(found: DataSet, presence: Presence, *, given: bool) -> DataError:
+    """What is missing, where it was expected, and all ways to fix it."""
     what = {
         "partly downloaded": "are only partly downloaded",
         "unreadable": "cannot be read; check the permissions of their folder",
-    }.get(state, "are not there")
+    }.get(presence, "are not there")
     if given:
         origin = "--data"
     elif os.environ.get("FSDIL_DATA"):

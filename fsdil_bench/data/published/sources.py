@@ -1,4 +1,4 @@
-"""Where the images of a data set come from, and how to tell that they are all there.
+"""Where the images of a data set come from, and how to check that they are all there.
 
 A scenario that reads published images names a `DataSource`; `fsdil-bench data` downloads and
 verifies with it. Nothing is ever fetched unless the user asks for it.

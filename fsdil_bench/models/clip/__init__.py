@@ -2,7 +2,11 @@
 
 `names` says what such a name means, `catalogue` what open_clip knows, `published` and `checksums`
 find the files, `checkpoint` and `archive` read them without running anything in them, `loading`
-puts them into a model, `known_texts` stands in for a text tower, and `backbone` ties it together.
+puts them into a model, `known_texts` replaces a text tower, and `open_clip_backbone` puts it all
+together.
+
+This folder is a plugin: nothing but the table of public names imports it. It imports the rest of
+`models` and what that may import.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ def fsdil_backbones() -> list[BackboneInfo]:
         BackboneInfo(
             "open-clip",
             "any model of open_clip; weights are a published tag, a file, or image+text files",
-            "fsdil_bench.models.clip.backbone:build",
+            "fsdil_bench.models.clip.open_clip_backbone:build",
             pattern="<MODEL>:<weights>",
             example="ViT-B-16-quickgelu:openai",
             check="fsdil_bench.models.clip.names:check",

@@ -1,6 +1,6 @@
 """Which model weights are for: its config, and the statistics of the images it takes.
 
-A model is one of open_clip's, or one of your own, whose config lies beside its weights as open_clip
+A model is one of open_clip's, or one of your own, whose config is next to its weights as open_clip
 saves it. Torch is not needed here.
 """
 
@@ -59,13 +59,13 @@ class Architecture:
 
     @property
     def particulars(self) -> dict[str, Any]:
-        """What the model's name does not tell, and so has to be part of a hash."""
+        """What the model's name does not say, and so has to be part of a hash."""
         own = {"config": self.config} if self.folder else {}
         usual = (self.mean, self.std) == _statistics(self.model)
         return own if usual else own | {"mean": self.mean, "std": self.std}
 
     def check_activation(self, quick_gelu: bool, whose: str) -> None:
-        """Weights under the wrong activation function give no error, only wrong embeddings."""
+        """Weights under the wrong activation function cause no error, only wrong embeddings."""
         if quick_gelu == self.quick_gelu:
             return
         plain = self.model.removesuffix("-quickgelu")
@@ -143,6 +143,6 @@ def _unknown_model(model: str) -> RequestError:
     similar = ", ".join(folded[name] for name in near)
     return RequestError(
         f"open_clip has no model '{model}'",
-        (f"Similar ones: {similar}. " if near else f"It has {len(folded)} others. ")
-        + f"A model of your own needs its {CONFIG_FILE} beside the file of weights.",
+        (f"Similar ones: {similar}. " if near else f"It has {len(folded)} models. ")
+        + f"A model of your own needs its {CONFIG_FILE} next to the file of weights.",
     )

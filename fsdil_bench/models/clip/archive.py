@@ -1,7 +1,7 @@
 """Tensors of a TorchScript archive, the format of OpenAI's published CLIP, without running it.
 
 The archive is a ZIP file. `data.pkl` describes a tree of modules by their attributes, `data/0`,
-`data/1` ... are the numbers, and `code/` is a program that is not looked at. The pickle is read by
+`data/1` ... are the numbers, and `code/` is a program, which is ignored. The pickle is read by
 an interpreter that can build tensors and mute placeholders for modules, and nothing else.
 """
 
@@ -49,6 +49,14 @@ def read_archive(path: Path) -> dict[str, torch.Tensor]:
     return dict(_tensors(root))
 
 
+class UnknownNameError(pickle.UnpicklingError):
+    """The pickle asks for something that no tensor needs."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"it asks for {name}")
+        self.name = name
+
+
 class _Module:
     """A placeholder for a module: attributes, no behaviour."""
 
@@ -86,7 +94,7 @@ class _Reader(pickle.Unpickler):
             return known[module, name]
         if module == "torch.jit._pickle":  # marks the type of a list or a dict
             return lambda value, *_: value
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        raise UnknownNameError(f"{module}.{name}")
 
     def persistent_load(self, pid: Any) -> _Storage:
         """The numbers that a tensor is a view of."""

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.folder import cache_folder
 
 #: What decides how weights of a tag are fetched and used.
 _FACTS = ("hf_hub", "url", "mean", "std", "quick_gelu")

@@ -6,7 +6,6 @@ Names are open_clip's, which are those of OpenAI's CLIP. Numbers become float32.
 from __future__ import annotations
 
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ from safetensors.torch import load_file
 
 from fsdil_bench.errors import DataError
 
-from .archive import is_archive, read_archive
+from .archive import UnknownNameError, is_archive, read_archive
 
-State = dict[str, torch.Tensor]
+#: The tensors of a checkpoint by name.
+Tensors = dict[str, torch.Tensor]
 
 
-def read_checkpoint(path: Path) -> State:
+def read_checkpoint(path: Path) -> Tensors:
     """The tensors of a checkpoint by name, in float32."""
     try:
         return _flat(_load(path), path)
@@ -49,7 +49,7 @@ def _is_safetensors(path: Path) -> bool:
     return path.suffix == ".safetensors" or start[8:] == b"{"
 
 
-def _flat(loaded: Any, path: Path) -> State:
+def _flat(loaded: Any, path: Path) -> Tensors:
     """The state dict in what was loaded: a training checkpoint keeps it among other things."""
     if isinstance(loaded, dict) and isinstance(loaded.get("state_dict"), dict):
         loaded = loaded["state_dict"]
@@ -70,16 +70,18 @@ def _damaged(path: Path, error: Exception) -> DataError:
     reason = " ".join(str(error).split()).partition(". ")[0]
     return DataError(
         f"{path} is damaged, or no checkpoint: {type(error).__name__}: {reason}",
-        "Copy or download it again; its size tells whether it is complete.",
+        "Copy or download it again; its size shows whether it is complete.",
     )
 
 
 def _refused(path: Path, error: Exception) -> DataError:
-    """Torch and the archive's reader name what they will not import."""
-    wanted = re.search(r"GLOBAL (\S+)|asks for (\S+)", str(error))
-    if wanted is None:
+    """For a pickle that asks for more than tensors: what it asks for was not imported."""
+    if isinstance(error, UnknownNameError):
+        name = error.name
+    else:  # torch names it in its message: "... GLOBAL os.system was not an allowed global ..."
+        name = "".join(str(error).partition("GLOBAL ")[2].split()[:1])
+    if not name:
         return _damaged(path, error)
-    name = wanted[1] or wanted[2]
     return DataError(
         f"{path} holds more than tensors: it asks for {name}, which could run code",
         "It was not loaded. If you trust its source, save its state_dict() as safetensors.",

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fsdil_bench.cache.array_store import ArrayStore, cache_folder
+from fsdil_bench.cache.array_store import ArrayStore
+from fsdil_bench.cache.folder import cache_folder
 
 
 def file_sha256(path: Path) -> str:

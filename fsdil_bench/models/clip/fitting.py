@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .catalogue import catalogue
-from .checkpoint import State
+from .checkpoint import Tensors
 
 
-def advice(state: State, model: str, *, text_tower: bool) -> str:
+def advice(state: Tensors, model: str, *, text_tower: bool) -> str:
     """A remedy, from what tensors there are and how big they are."""
     if not any(name.startswith("visual.") for name in state):
         return "There is no image tower; tensors need open_clip's names, such as visual.proj."
@@ -24,7 +24,7 @@ def _is_text(name: str) -> bool:
     return name.startswith(("text.", "token_embedding", "text_projection"))
 
 
-def _models_like(state: State) -> list[str]:
+def _models_like(state: Tensors) -> list[str]:
     """Models whose vision transformer, and text tower if there is one, have these sizes."""
     if "visual.conv1.weight" not in state or "visual.positional_embedding" not in state:
         return []
@@ -43,7 +43,7 @@ def _models_like(state: State) -> list[str]:
     return [name for name, config in models if sizes.items() <= _sizes(config).items()]
 
 
-def _blocks(state: State, prefix: str) -> int:
+def _blocks(state: Tensors, prefix: str) -> int:
     return len({name[len(prefix) :].split(".")[0] for name in state if name.startswith(prefix)})
 
 

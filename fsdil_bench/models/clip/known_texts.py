@@ -60,8 +60,8 @@ class KnownTexts:
         return self.embeddings[[self._row(text, names) for text in texts]]
 
     def notes(self) -> dict[str, Any]:
-        """For the record: how many texts there are, how many others were answered by a name in
-        them, and a few of those."""
+        """For the record: how many texts there are, how many further ones were found by a name in
+        them, and a few of these."""
         examples = dict(list(self._by_name.items())[:3])
         return {"known": len(self), "by_name": len(self._by_name), "examples": examples}
 
@@ -151,6 +151,6 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=4)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds the names in a text: whole words, the longest where several begin."""
+    """Finds the names in a text: whole words, the longest where several start."""
     longest_first = sorted(filter(None, set(names)), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")

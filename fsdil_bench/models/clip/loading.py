@@ -11,7 +11,7 @@ import torch
 from fsdil_bench.errors import DataError, RequestError
 
 from .architecture import Architecture
-from .checkpoint import State
+from .checkpoint import Tensors
 from .fitting import advice
 
 #: What OpenAI's archives hold besides weights.
@@ -19,7 +19,7 @@ _OPENAI_SIZES = ("input_resolution", "context_length", "vocab_size")
 _SHOWN = 3
 
 
-def build_model(architecture: Architecture, state: State, name: str) -> torch.nn.Module:
+def build_model(architecture: Architecture, state: Tensors, name: str) -> torch.nn.Module:
     """The model with all its weights from `state`; `name` is for errors."""
     built = _untrained(architecture)
     _fill(built, _in_its_layout(built, architecture, state), architecture.model, name)
@@ -27,7 +27,7 @@ def build_model(architecture: Architecture, state: State, name: str) -> torch.nn
 
 
 def build_image_side(
-    architecture: Architecture, state: State, name: str, log_scale: float | None
+    architecture: Architecture, state: Tensors, name: str, log_scale: float | None
 ) -> ImageSide:
     """The image tower alone; `log_scale` counts where the weights have none."""
     built = _untrained(architecture)
@@ -61,11 +61,11 @@ class ImageSide(torch.nn.Module):
         """What a method that adapts or trains the text tower asks for."""
         raise RequestError(
             f"the method needs the text tower of {self.model}, and this backbone has none",
-            "Embeddings of texts are not enough: give --backbone weights of both towers.",
+            "Embeddings of texts are not enough: name weights of both towers in --backbone.",
         )
 
 
-def merge(image: State, text: State) -> State:
+def merge(image: Tensors, text: Tensors) -> Tensors:
     """The image tower of one checkpoint with all else of another."""
     merged = {name: value for name, value in text.items() if not name.startswith("visual.")}
     for name, value in image.items():
@@ -99,7 +99,7 @@ def _untrained(architecture: Architecture) -> Any:
         ) from error
 
 
-def _in_its_layout(built: Any, architecture: Architecture, state: State) -> State:
+def _in_its_layout(built: Any, architecture: Architecture, state: Tensors) -> Tensors:
     """The weights under the names of `built`: open_clip can read older and some foreign ones."""
     from open_clip.convert import convert_state_dict
     from open_clip.model import convert_to_custom_text_state_dict
@@ -113,7 +113,7 @@ def _in_its_layout(built: Any, architecture: Architecture, state: State) -> Stat
     return state
 
 
-def _fill(built: torch.nn.Module, state: State, model: str, name: str) -> None:
+def _fill(built: torch.nn.Module, state: Tensors, model: str, name: str) -> None:
     wanted = built.state_dict()
     computed = {name for name, _ in built.named_buffers()} - wanted.keys()
     computed.add("text.transformer.embeddings.position_ids")  # of older transformers

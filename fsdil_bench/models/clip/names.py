@@ -2,7 +2,7 @@
 
 WEIGHTS is a tag that open_clip publishes, a file, or two of these as IMAGE+TEXT: the image tower
 from the first and all else from the second. In the canonical name, the one in a run's record and
-id, files are without their folders: what is in them is told apart by hash.
+id, files are without their folders: hashes distinguish what is in them.
 """
 
 from __future__ import annotations
@@ -101,4 +101,4 @@ def _source(model: str, part: str) -> Source:
         return Source(tag=tag)
     if not path.is_file():
         raise RequestError(f"there is no file of weights {path}", "Check the path.")
-    return Source(file=path.absolute())  # it may be read when the working folder is another
+    return Source(file=path.absolute())  # it may be read after the working folder has changed

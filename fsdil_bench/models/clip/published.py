@@ -10,7 +10,7 @@ from fsdil_bench.errors import RequestError
 
 from .catalogue import catalogue
 
-#: Names of the weights in a repository of the hub, where the tag does not give one.
+#: Names of the weights in a repository of the hub, where the tag does not name one.
 _USUAL_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 #: Where open_clip and OpenAI's own package kept their downloads before there was the hub.
 _OLD_CACHE = Path("~/.cache/clip")

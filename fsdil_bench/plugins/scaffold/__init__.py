@@ -1,7 +1,7 @@
-"""Beginnings of plugins, written by `fsdil-bench new-method` and `new-scenario`.
+"""New plugins, written by `fsdil-bench new-method` and `new-scenario`.
 
-The templates are plugins that work, called my-method and my-scenario; writing one is copying it
-with another name put in.
+The templates are plugins that work, called my-method and my-scenario. To write a plugin is to copy
+one and to replace its name. Only `cli` imports this folder. It imports `errors` alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def write_plugin(
     kind: str, name: str, folder: Path, taken: Container[str], *, package: bool
 ) -> list[Path]:
-    """Write the beginning of a plugin (`kind` is "method" or "scenario") into `folder`.
+    """Write a new plugin (`kind` is "method" or "scenario") into `folder`.
 
-    One file, or a folder `name` that can be installed. Gives what was written; a name that is
+    One file, or a folder `name` that can be installed. Returns what was written; a name that is
     `taken` or cannot be used, and a file that exists, are errors, and then nothing is written.
     """
     module = name.replace("-", "_")
@@ -64,10 +64,10 @@ def _check_name(kind: str, name: str, module: str, taken: Container[str]) -> Non
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise RequestError(
             f"'{name}' cannot be the name of a {kind}",
-            "Use lower-case letters, digits and single dashes, beginning with a letter.",
+            "Use lower-case letters, digits and single dashes; the first character is a letter.",
         )
     if keyword.iskeyword(module):
-        raise RequestError(f"'{name}' is a word of Python itself", "Choose another name.")
+        raise RequestError(f"'{name}' is a keyword of Python", "Choose another name.")
     if name in taken:
         raise RequestError(
             f"there is a {kind} '{name}' already",
@@ -76,6 +76,6 @@ def _check_name(kind: str, name: str, module: str, taken: Container[str]) -> Non
 
 
 def _check_module(module: str) -> None:
-    """A file of that name would hide the module from whoever runs Python beside it."""
+    """A file of that name would hide the module from a Python that runs in its folder."""
     if importlib.util.find_spec(module) is not None:
         raise RequestError(f"'{module}' is the name of an installed module", "Choose another name.")

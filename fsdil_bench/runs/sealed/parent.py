@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fsdil_bench import errors
-from fsdil_bench.cache.array_store import cache_folder
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.data.streams import SEALED
 from fsdil_bench.errors import FsdilError, PluginError
 from fsdil_bench.plugins.method import Method, RouterMethod, State

@@ -1,4 +1,4 @@
-"""Recognising stored images and features in a tensor of any shape."""
+"""Searching tensors of any shape for stored images and features."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 import torch
 import torch.nn.functional as F
 
-# Cosines from which on two rows are the same but for scale and rounding. Bytes for pixels cost
-# 1e-5, bfloat16 costs 2e-6; means of two images are far below.
+# Above this cosine two rows are the same except for scale and rounding. Bytes for pixels cost 1e-5,
+# bfloat16 costs 2e-6; the mean of two images is far below.
 _SAME_IMAGE = 1 - 3e-4
 _SAME_FEATURE = 1 - 5e-5
 _CHUNK = 8192  # rows compared at once
 
 
-class Gallery:
+class ImageSearch:
     """Images (n, 3, h, w) and features (n, d) to look for."""
 
     def __init__(self, images: Sequence[torch.Tensor], features: Sequence[torch.Tensor]) -> None:
@@ -28,7 +28,7 @@ class Gallery:
         return len(self._images) + len(self._features)
 
     def found_in(self, tensor: torch.Tensor) -> str:
-        """What of the gallery is in the tensor, or nothing."""
+        """What was found in the tensor; empty if nothing was."""
         if not tensor.dtype.is_floating_point and tensor.dtype != torch.uint8:
             tensor = tensor.to(torch.float32) if not tensor.is_complex() else tensor.real
         tensor = tensor.detach().cpu().float()
@@ -56,7 +56,7 @@ class Gallery:
 
 
 def _rows(tensor: torch.Tensor, size: int) -> Iterator[torch.Tensor]:
-    """The numbers of a tensor as rows of `size`: in a row, and at both ends of its own rows."""
+    """The numbers of a tensor as rows of `size`: in order, and at both ends of its own rows."""
     flat = tensor.reshape(-1)
     whole = len(flat) // size
     if not whole:
@@ -75,6 +75,6 @@ def _by_channel(pixels: torch.Tensor) -> torch.Tensor:
     return F.normalize(F.normalize(centred, dim=2).flatten(1), dim=1)
 
 
-def _nearest(rows: torch.Tensor, gallery: torch.Tensor) -> float:
-    # Of either sign: a negative is as good as the image.
-    return float((rows.nan_to_num() @ gallery.T).abs().amax())
+def _nearest(rows: torch.Tensor, known: torch.Tensor) -> float:
+    # Of either sign: the negative of an image shows it as well.
+    return float((rows.nan_to_num() @ known.T).abs().amax())

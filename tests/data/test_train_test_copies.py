@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsdil_bench import Domain, Samples, Stream
-from fsdil_bench.data.copies import describe_copies, drop_copies, find_copies
+from fsdil_bench.data.train_test_copies import describe_copies, drop_copies, find_copies
 
 
 def samples(**key_of):

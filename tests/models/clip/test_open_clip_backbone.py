@@ -16,8 +16,8 @@ from clip_world import random_model, save_archive
 from safetensors.torch import save_file
 
 from fsdil_bench.errors import DataError, RequestError
-from fsdil_bench.models.clip.backbone import build, open_clip_backbone
 from fsdil_bench.models.clip.catalogue import catalogue
+from fsdil_bench.models.clip.open_clip_backbone import build, open_clip_backbone
 
 TEXTS = ["a photo of a red.", "green"]
 

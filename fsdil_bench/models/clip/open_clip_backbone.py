@@ -12,10 +12,11 @@ import torch
 
 from fsdil_bench.data.transforms import ImageSpec
 from fsdil_bench.errors import DataError, RequestError
-from fsdil_bench.models.backbone import Backbone, Tokenizer
+from fsdil_bench.models.backbone import Backbone
+from fsdil_bench.models.frozen_embeddings import Tokenizer
 
 from .architecture import Architecture, architecture
-from .checkpoint import State, read_checkpoint
+from .checkpoint import Tensors, read_checkpoint
 from .checksums import combined, file_sha256
 from .known_texts import KnownTexts, holds_known_texts, read_known_texts
 from .loading import build_image_side, build_model, merge
@@ -36,7 +37,7 @@ def build(name: str) -> Backbone:
     hashes = [file_sha256(file) for file in (image, *text)]
     particulars = [plan.architecture.particulars] if plan.architecture.particulars else []
 
-    def weights() -> State:
+    def weights() -> Tensors:
         first = read_checkpoint(image)
         return merge(first, read_checkpoint(text[0])) if text and known is None else first
 
@@ -56,7 +57,7 @@ def open_clip_backbone(
     name: str,
     model: str | Architecture,
     *,
-    weights: Callable[[], State],
+    weights: Callable[[], Tensors],
     weights_hash: str,
     text_tower: bool = True,
     known_texts: KnownTexts | None = None,
@@ -65,7 +66,7 @@ def open_clip_backbone(
 ) -> Backbone:
     """A backbone with an architecture of open_clip and weights from anywhere, for plugins.
 
-    `weights` gives all tensors under open_clip's names. Without `text_tower` those of the image
+    `weights` returns all tensors under open_clip's names. Without `text_tower` those of the image
     tower are enough, and texts are looked up in `known_texts`, if there are any.
     """
     design = architecture(model) if isinstance(model, str) else model

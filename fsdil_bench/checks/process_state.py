@@ -1,4 +1,4 @@
-"""What a method must leave as it found it: the process around it, its own class and its modules.
+"""What a method must leave as it was: the process around it, its own class and its modules.
 
 Drawing from the global random generators does no harm, because the harness seeds them before every
 call; seeding them does: what is drawn afterwards no longer follows the run's seed.
@@ -60,7 +60,7 @@ _SEEDERS: tuple[tuple[Any, str, str], ...] = (
 
 @contextmanager
 def seeding() -> Iterator[list[str]]:
-    """Write down which global generators are seeded, but for those that the harness seeds."""
+    """List which global generators are seeded by others than the harness."""
     found: list[str] = []
 
     def watched(seed: Callable[..., Any], whose: str) -> Callable[..., Any]:
@@ -80,21 +80,21 @@ def seeding() -> Iterator[list[str]]:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """A snapshot."""
+class ProcessState:
+    """A snapshot of settings, class attributes and module variables."""
 
     method_class: type
     settings: Mapping[str, Any]
     attributes: Mapping[str, Any]
 
     @classmethod
-    def now(cls, method_class: type) -> Surroundings:
+    def now(cls, method_class: type) -> ProcessState:
         """Take a snapshot."""
         settings = {name: read() for name, (read, _) in _SETTINGS.items()}
         return cls(method_class, settings, _attributes(method_class))
 
-    def differences(self, later: Surroundings) -> list[str]:
-        """What is another in a later snapshot."""
+    def differences(self, later: ProcessState) -> list[str]:
+        """What is different in a later snapshot."""
         changed = [name for name, old in self.settings.items() if later.settings[name] != old]
         names = [n for n in later.attributes if self.attributes.get(n) != later.attributes[n]]
         return changed + [f"{name}, which all runs share," for name in names]
@@ -118,27 +118,27 @@ def own_modules(method_class: type) -> dict[str, ModuleType]:
 
 
 def own_classes(method_class: type) -> list[type]:
-    """The method's class and those it derives from, as far as they are not the harness'."""
+    """The method's class and its bases, without those of the harness and of libraries."""
     foreign = ("fsdil_bench", "abc", "builtins", "torch", "typing")
     kinds = method_class.__mro__
     return [kind for kind in kinds if kind.__module__.partition(".")[0] not in foreign]
 
 
 def _attributes(method_class: type) -> dict[str, Any]:
-    """Prints of all class attributes and module variables."""
+    """Fingerprints of all class attributes and module variables."""
     places: dict[str, Mapping[str, Any]] = {}
     places |= {f"class {kind.__name__}": vars(kind) for kind in own_classes(method_class)}
     names = {kind.__module__ for kind in own_classes(method_class)}
     places |= {f"module {name}": vars(sys.modules[name]) for name in names if name in sys.modules}
     return {
-        f"'{name}' of {where}": _print(value)
+        f"'{name}' of {where}": _fingerprint(value)
         for where, known in places.items()
         for name, value in known.items()
         if not name.startswith("__") and name != "_abc_impl" and not isinstance(value, ModuleType)
     }
 
 
-def _print(value: Any) -> Any:
+def _fingerprint(value: Any) -> Any:
     """Something that changes when the value does."""
     if torch.is_tensor(value):
         return id(value), value._version

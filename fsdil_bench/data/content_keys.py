@@ -1,7 +1,7 @@
-"""What is in a picture: loading one, and keys that are equal for equal content.
+"""Keys of images that are equal for equal content, and loading one image.
 
-Keys decide what the caches hand out and which images a run's id stands for. So they follow from
-the content, wherever the images lie and whatever they are called.
+The caches and the ids of runs use these keys. So they follow from the content, not from where the
+images are or what they are called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from fsdil_bench.errors import DataError, FsdilError
 
 #: Loads one image by its sample id: RGB, uint8, (height, width, 3). It may have an attribute
-#: `reduced(sample_id, least)` that gives a smaller version with sides of at least `least` pixels.
+#: `reduced(sample_id, least)` that returns a smaller version with sides of at least `least` pixels.
 Loader = Callable[[str], np.ndarray]
 
 

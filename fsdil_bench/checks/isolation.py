@@ -1,4 +1,4 @@
-"""Checks that a method keeps to what it is handed, and leaves everything else alone."""
+"""Checks that a method uses only what it is given, and leaves everything else alone."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import numpy as np
 import torch
 
 from .finding import CheckError
-from .slice import Slice, Stage, as_array
+from .outcome import Outcome, as_array
+from .small_world import SmallWorld
 
 
-def quiet_prediction(world: Slice) -> str:
+def quiet_prediction(world: SmallWorld) -> str:
     """Predicting changes neither the state nor later predictions."""
-    method, last = world.watched.method, world.cut.domains - 1
-    first, second = (world.stage(method, last) for _ in range(2))
-    before = world.watched.stages[-1]
-    # A stage predicts before it copies the state: what the second saw, the first had changed.
+    method, last = world.watched.method, world.size.domains - 1
+    first, second = (world.outcome(method, last) for _ in range(2))
+    before = world.watched.outcomes[-1]
+    # `outcome` predicts before it copies the state: what the first changed shows in the second.
     for one, other in ((before, first), (first, second)):
         changed = _changed(one, other)
         if changed:
@@ -25,11 +26,11 @@ def quiet_prediction(world: Slice) -> str:
     return "state and predictions stay as they are"
 
 
-def kept_data(world: Slice) -> str:
+def kept_data(world: SmallWorld) -> str:
     """The images, labels and class names that the harness keeps are as they were."""
-    domains = len(world.watched.stages)
+    domains = len(world.watched.outcomes)
     kept, untouched = world.kept_stream(), world.untouched_stream()
-    remedy = "Write only into what labels, features(), images() and batches() give: copies."
+    remedy = "Write only into what labels, features(), images() and batches() return: copies."
     if (kept.class_names, kept.synonyms) != (untouched.class_names, untouched.synonyms):
         raise CheckError("the harness's class names were changed", remedy)
     for t, (one, other) in enumerate(zip(kept.domains, untouched.domains, strict=True)):
@@ -43,9 +44,9 @@ def kept_data(world: Slice) -> str:
     return f"labels, order and names are as they were before {domains} domains"
 
 
-def side_effects(world: Slice) -> str:
+def side_effects(world: SmallWorld) -> str:
     """The process, the class and its module are left as they were."""
-    domains = len(world.watched.stages)
+    domains = len(world.watched.outcomes)
     if world.changed:
         listed = "; ".join(f"{who} changed {what}" for what, who in world.changed.items())
         raise CheckError(
@@ -55,9 +56,9 @@ def side_effects(world: Slice) -> str:
     return f"environment, torch's settings and class attributes are untouched by {domains} domains"
 
 
-def frozen_backbone(world: Slice) -> str:
+def frozen_backbone(world: SmallWorld) -> str:
     """The shared model is left as it was: weights, mode and hooks."""
-    domains = len(world.watched.stages)
+    domains = len(world.watched.outcomes)
     model, untouched = world.model, world.pristine_model()
     remedy = "Train a copy (backbone.visual_copy()), or adapt it with fsdil_bench.adapters."
     weights = untouched.state_dict()
@@ -73,8 +74,8 @@ def frozen_backbone(world: Slice) -> str:
     return f"all {len(weights)} tensors of the model are as they were before {domains} domains"
 
 
-def shots(world: Slice) -> str:
-    """Only the images of the current domain are read, through the view that is handed over."""
+def shots(world: SmallWorld) -> str:
+    """Only the images of the current domain are read, through the view that `learn` is given."""
     seen = world.watched.seen
     if seen.peeked:
         raise CheckError(
@@ -82,8 +83,8 @@ def shots(world: Slice) -> str:
             "Use labels, features(), images(), batches() and take().",
         )
     for t, counts in seen.labels.items():
-        wanted = world.cut.shots if t else world.cut.base
-        if set(counts.values()) != {wanted} or len(counts) != world.cut.classes:
+        wanted = world.size.shots if t else world.size.base
+        if set(counts.values()) != {wanted} or len(counts) != world.size.classes:
             raise CheckError(
                 f"domain {t + 1} has {dict(counts)} images per class, not {wanted}",
                 "The view was changed; leave it as it is.",
@@ -94,10 +95,10 @@ def shots(world: Slice) -> str:
             "The view was changed; leave it as it is.",
         )
     read = ", ".join(str(t + 1) for t in sorted(seen.read)) or "none"
-    return f"{world.cut.shots} images per class in later domains; domains read: {read}"
+    return f"{world.size.shots} images per class in later domains; domains read: {read}"
 
 
-def _changed(one: Stage, other: Stage) -> str:
+def _changed(one: Outcome, other: Outcome) -> str:
     for name in one.state.keys() | other.state.keys():
         pair = one.state.get(name), other.state.get(name)
         if as_array(pair[0]).tobytes() != as_array(pair[1]).tobytes():

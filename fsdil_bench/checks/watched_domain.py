@@ -1,7 +1,7 @@
-"""What a method was shown while it learned: a training view that writes down what it serves.
+"""A training view that records what a method reads from it.
 
-The sightings hold copies of what was served, to look for it later, and weak references to the very
-tensors, to see which of them outlive their domain. (`runs.ledger` counts, in every run.)
+The record holds copies of the data, to search for them later, and weak references to the tensors
+themselves, to see which of them outlive their domain. (`runs.ledger` counts, in every run.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fsdil_bench.runs.views import TrainBatch, TrainDomain
 _MOST_COPIES = 1000  # views kept for the search: the first ones of a domain say enough
 
 
-class Sightings:
-    """All that the domains of one run served, one after the other."""
+class ServedData:
+    """All that the domains of one run gave to a method."""
 
     def __init__(self) -> None:
         self.images: list[torch.Tensor] = []
@@ -32,7 +32,7 @@ class Sightings:
         self._served: list[tuple[str, weakref.ref[torch.Tensor]]] = []
 
     def note(self, kind: str, domain: int, tensor: torch.Tensor) -> torch.Tensor:
-        """Write down that `tensor` was served, and give it on."""
+        """Record that `tensor` was given to the method, and return it."""
         copies = self.features if kind == "features" else self.images
         if sum(map(len, copies)) < _MOST_COPIES * (domain + 1):
             copies.append(tensor.detach().cpu().clone())
@@ -40,14 +40,14 @@ class Sightings:
         return tensor
 
     def alive(self) -> Counter[str]:
-        """What was served and still exists, with how many tensors of it."""
+        """What was given to the method and still exists, with the number of tensors."""
         return Counter(what for what, served in self._served if served() is not None)
 
 
 class WatchedDomain(TrainDomain):
-    """A training view with sightings."""
+    """A training view with a record."""
 
-    def __init__(self, *arguments: Any, seen: Sightings, **options: Any) -> None:
+    def __init__(self, *arguments: Any, seen: ServedData, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._seen = seen
         seen.labels[self.index] = Counter(self._samples.labels.tolist())

@@ -1,21 +1,19 @@
-"""The small world that methods are checked on: a slice of a scenario, and runs through it.
+"""The small world that methods are checked on: a small part of a scenario, and short runs in it.
 
-The harness' own parts do the work (shots, views, seeds, backbone); only the loop is written anew,
-because checks look at what happens between the steps. Runs are short: options that say how long to
-train are lowered, since no check asks how good a method is.
+The harness' own parts do the work (shots, views, seeds, backbone). Only the loop over domains is
+written again, because checks look at what happens between its steps. Runs are short: options that
+say how long to train are lowered, since no check asks how good a method is.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from fsdil_bench.data.scenario import Samples, Stream
@@ -30,71 +28,44 @@ from fsdil_bench.runs.views import Batch
 from fsdil_bench.seeds import numpy_generator, seed_everything
 
 from .finding import CheckError
-from .surroundings import Surroundings, own_modules, seeding
-from .watching import Sightings, WatchedDomain
+from .outcome import Outcome
+from .process_state import ProcessState, own_modules, seeding
+from .small_stream import WorldSize, small_stream
+from .watched_domain import ServedData, WatchedDomain
 
 SCENARIO = "drawn-2shot"
 _SEED = 0
-#: How options are called that say how long to train, and these with those for how often to look.
+#: Last words in the names of options that say how long to train.
 TRAINING = {"steps", "epochs", "iterations"}
 _LENGTHS = TRAINING | {"views"}
 _SHORT = 2
-_SYNONYMS = 3  # per class: texts cost more than images in a world this small
 
 
-@dataclass(frozen=True)
-class Cut:
-    """How large a slice is; `other` takes other base images and wrong labels throughout."""
-
-    classes: int = 3
-    domains: int = 3
-    base: int = 5  # images per class
-    shots: int = 2
-    other: bool = False
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A method after a domain: copies of its state, and what it predicts for the tests so far."""
-
-    state: State
-    classes: Any
-    domains: Any = None  # guessed, by a router
-
-    def digest(self) -> str:
-        """Equal for equal states and predictions, to the last bit."""
-        found = hashlib.blake2b(digest_size=16)
-        guesses = {"classes": self.classes, "domains": self.domains}
-        for name, value in [*sorted(self.state.items()), *guesses.items()]:
-            array = np.ascontiguousarray(as_array(value))
-            found.update(f"{name} {array.dtype} {array.shape}".encode())
-            found.update(array.tobytes())
-        return found.hexdigest()
-
-
-class Trial:
+class WatchedRun:
     """A whole run that was watched."""
 
-    def __init__(self, world: Slice) -> None:
-        self.seen = Sightings()
+    def __init__(self, world: SmallWorld) -> None:
+        self.seen = ServedData()
         world.build()  # what importing a library changes is not the method's doing
         world.changed.clear()
         self.method = world.build()
-        self.stages: list[Stage] = []
+        self.outcomes: list[Outcome] = []
         self.returned: list[Any] = []  # by learn
-        for t in range(world.cut.domains):
+        for t in range(world.size.domains):
             self.returned.append(world.learn(self.method, t, seen=self.seen))
-            self.stages.append(world.stage(self.method, t))
+            self.outcomes.append(world.outcome(self.method, t))
 
 
-class Slice:
-    """One method on a small world, and ways to run it there."""
+class SmallWorld:
+    """One method in a small world, and ways to run it there."""
 
-    def __init__(self, job: Job, cut: Cut, given: Mapping[str, Any], progress: Progress) -> None:
-        self.cut = replace(
-            cut,
-            domains=min(cut.domains, len(job.stream.domains)),
-            classes=min(cut.classes, len(job.stream.class_names)),
+    def __init__(
+        self, job: Job, size: WorldSize, given: Mapping[str, Any], progress: Progress
+    ) -> None:
+        self.size = replace(
+            size,
+            domains=min(size.domains, len(job.stream.domains)),
+            classes=min(size.classes, len(job.stream.class_names)),
         )
         self.progress = progress
         self.changed: dict[str, str] = {}  # what the method changed around it, and in which call
@@ -105,26 +76,26 @@ class Slice:
         self.model = job.backbone.model  # built now, before a method can change torch's settings
         # Features are cached, so that many tests cost nothing; images have to be encoded.
         self._tests = 3 if "images" in job.method_class.inputs else 20
-        self._batches: dict[tuple[Cut, int], Batch] = {}
-        self._streams: dict[Cut, Stream] = {}
-        self._trial: Trial | None = None
+        self._batches: dict[tuple[WorldSize, int], Batch] = {}
+        self._streams: dict[WorldSize, Stream] = {}
+        self._watched: WatchedRun | None = None
         self._unwatchable = ""
 
     @property
-    def watched(self) -> Trial:
+    def watched(self) -> WatchedRun:
         """The run that most checks look at; if it fails, it is not tried again."""
         if self._unwatchable:
             raise CheckError(
                 "could not be checked, because a plain run fails",
-                f"Mend it first: {self._unwatchable}",
+                f"Fix this first: {self._unwatchable}",
             )
-        if self._trial is None:
+        if self._watched is None:
             try:
-                self._trial = Trial(self)
+                self._watched = WatchedRun(self)
             except CheckError as error:
                 self._unwatchable = error.found
                 raise
-        return self._trial
+        return self._watched
 
     def pristine_model(self) -> torch.nn.Module:
         """The backbone's model, built once more."""
@@ -132,14 +103,14 @@ class Slice:
 
     def kept_stream(self) -> Stream:
         """The stream that the watched run went through."""
-        return self._stream(self.cut)
+        return self._stream(self.size)
 
-    def untouched_stream(self, cut: Cut | None = None) -> Stream:
+    def untouched_stream(self, size: WorldSize | None = None) -> Stream:
         """A stream that no method has seen."""
-        return cut_stream(self.job.stream, cut or self.cut, self._tests)
+        return small_stream(self.job.stream, size or self.size, self._tests)
 
-    def on(self, device: torch.device, precision: str) -> Slice:
-        """The same slice where a method computes on another device.
+    def on(self, device: torch.device, precision: str) -> SmallWorld:
+        """The same world where a method computes on another device.
 
         Features and texts come from this one, so that methods begin with the same numbers and
         nothing that another device computed is kept in the cache.
@@ -155,7 +126,7 @@ class Slice:
         other.pictures = copy.copy(self.pictures)
         other.pictures.backbone = backbone
         other.pictures.features = self.pictures.features  # type: ignore[method-assign]
-        other.model, other.changed, other._trial = backbone.model, {}, None
+        other.model, other.changed, other._watched = backbone.model, {}, None
         other._batches, other._streams = {}, {}
         return other
 
@@ -164,10 +135,13 @@ class Slice:
         self.pictures.close()
 
     def build(
-        self, cut: Cut | None = None, options: Mapping[str, Any] | None = None, seed: int = _SEED
+        self,
+        size: WorldSize | None = None,
+        options: Mapping[str, Any] | None = None,
+        seed: int = _SEED,
     ) -> Method:
         """A fresh method."""
-        stream = self._stream(cut or self.cut)
+        stream = self._stream(size or self.size)
         with self.calling("building it"):
             config = replace(self.job.config, **(options or {}))
             context = Context(config, self.job.backbone, stream.class_names, stream.synonyms, seed)
@@ -179,13 +153,13 @@ class Slice:
         method: Method,
         t: int,
         *,
-        cut: Cut | None = None,
+        size: WorldSize | None = None,
         seed: int = _SEED,
-        seen: Sightings | None = None,
+        seen: ServedData | None = None,
     ) -> Any:
-        """Show the method domain t; gives what `learn` gave."""
-        stream = self._stream(cut or self.cut)
-        seen = seen or Sightings()
+        """Let the method learn domain t; returns what `learn` returned."""
+        stream = self._stream(size or self.size)
+        seen = seen or ServedData()
 
         def view(i: int, earlier: tuple[WatchedDomain, ...] | None) -> WatchedDomain:
             return WatchedDomain(
@@ -197,25 +171,30 @@ class Slice:
         domain = view(t, tuple(view(i, ()) for i in range(t)) if keeps else None)
         seed_everything(seed, "learn", t)
         with self.calling(f"learn (domain {t + 1})"):
-            given = method.learn(domain)
+            returned = method.learn(domain)
         domain.close()
         self.pictures.forget(stream.domains[t].train)
-        return given
+        return returned
 
-    def stage(self, method: Method, t: int, cut: Cut | None = None, seed: int = _SEED) -> Stage:
+    def outcome(
+        self, method: Method, t: int, size: WorldSize | None = None, seed: int = _SEED
+    ) -> Outcome:
         """The method as it is after domain t."""
-        classes, domains = self.predict(method, self.tests(t, cut), t, seed)
-        return Stage(self.state_of(method), classes, domains)
+        classes, domains = self.predict(method, self.tests(t, size), t, seed)
+        return Outcome(self.state_of(method), classes, domains)
 
-    def stages(
-        self, cut: Cut | None = None, options: Mapping[str, Any] | None = None, seed: int = _SEED
-    ) -> Iterator[Stage]:
-        """A run, domain by domain, as far as it is asked for."""
-        cut = replace(cut, domains=self.cut.domains) if cut else self.cut
-        method = self.build(cut, options, seed)
-        for t in range(cut.domains):
-            self.learn(method, t, cut=cut, seed=seed)
-            yield self.stage(method, t, cut, seed)
+    def outcomes(
+        self,
+        size: WorldSize | None = None,
+        options: Mapping[str, Any] | None = None,
+        seed: int = _SEED,
+    ) -> Iterator[Outcome]:
+        """A run, domain by domain; it stops where no further outcome is asked for."""
+        size = replace(size, domains=self.size.domains) if size else self.size
+        method = self.build(size, options, seed)
+        for t in range(size.domains):
+            self.learn(method, t, size=size, seed=seed)
+            yield self.outcome(method, t, size, seed)
 
     def predict(self, method: Method, batch: Batch, t: int, seed: int = _SEED) -> tuple[Any, Any]:
         """Classes and, of a router, domains, as they come from the method."""
@@ -227,11 +206,11 @@ class Slice:
             given = torch.as_tensor(domains).to(self.job.backbone.device)
             return method.predict_in_domain(batch, given), domains
 
-    def tests(self, t: int, cut: Cut | None = None) -> Batch:
+    def tests(self, t: int, size: WorldSize | None = None) -> Batch:
         """The test images of domains 0..t in a random mixture, as the method wants them."""
-        cut = cut or self.cut
-        if (cut, t) not in self._batches:
-            tests = [domain.test for domain in self._stream(cut).domains[: t + 1]]
+        size = size or self.size
+        if (size, t) not in self._batches:
+            tests = [domain.test for domain in self._stream(size).domains[: t + 1]]
             device = self.job.backbone.device
             batch = Batch(
                 torch.cat([self._images(test) for test in tests])
@@ -241,8 +220,8 @@ class Slice:
                 if "features" in self.job.method_class.inputs
                 else None,
             )
-            self._batches[cut, t] = batch.select(mixture(len(batch)))
-        kept = self._batches[cut, t]
+            self._batches[size, t] = batch.select(mixture(len(batch)))
+        kept = self._batches[size, t]
         # A copy: a method may write into what it gets.
         return kept.select(torch.arange(len(kept)))
 
@@ -254,15 +233,15 @@ class Slice:
             isinstance(name, str) and torch.is_tensor(value) for name, value in state.items()
         ):
             raise CheckError(
-                "state_dict does not give a flat dict of named tensors",
-                "Give {name: tensor}; store a number as torch.tensor(number).",
+                "state_dict does not return a flat dict of named tensors",
+                "Return {name: tensor}; store a number as torch.tensor(number).",
             )
         return {name: value.detach().clone() for name, value in state.items()}
 
     @contextmanager
     def calling(self, what: str) -> Iterator[None]:
-        """Call the method: what it raises is a finding, what it changes is noted and undone."""
-        before = Surroundings.now(self.job.method_class)
+        """Call the method: an error becomes a finding; what it changes is noted and undone."""
+        before = ProcessState.now(self.job.method_class)
         seeded: list[str] = []
         try:
             with seeding() as seeded:
@@ -273,10 +252,10 @@ class Slice:
             place = self._place(error)
             raise CheckError(
                 f"{what} raised {type(error).__name__}: {error}",
-                f"Mend it; it was raised in line {place.lineno} of {place.filename}.",
+                f"Fix it; it was raised in line {place.lineno} of {place.filename}.",
             ) from error
         finally:
-            now = Surroundings.now(self.job.method_class)
+            now = ProcessState.now(self.job.method_class)
             for change in [*before.differences(now), *seeded]:
                 self.changed.setdefault(change, what)
             before.restore()
@@ -291,68 +270,35 @@ class Slice:
         views = self.pictures.plain(samples)
         return self.pictures.transform.normalise(views, self.job.backbone.device)
 
-    def _stream(self, cut: Cut) -> Stream:
+    def _stream(self, size: WorldSize) -> Stream:
         """The same object every time, as in a run: what a method changes in it stays changed."""
-        if cut not in self._streams:
-            self._streams[cut] = self.untouched_stream(cut)
-        return self._streams[cut]
+        if size not in self._streams:
+            self._streams[size] = self.untouched_stream(size)
+        return self._streams[size]
 
 
-def open_slice(
+def open_small_world(
     method: str,
     *,
     registry: Registry,
     scenario: str = SCENARIO,
     config: Mapping[str, Any] | None = None,
     backbone: str = "",
-    cut: Cut | None = None,
+    size: WorldSize | None = None,
     progress: Progress | None = None,
-) -> Slice:
-    """A slice of `scenario` for a method under `config`, on the CPU."""
+) -> SmallWorld:
+    """A small part of `scenario` for a method under `config`, on the CPU."""
     request = RunRequest.of(
         method=method, scenario=scenario, seed=_SEED, backbone=backbone, config=config,
         device="cpu", workers=0,
     )  # fmt: skip
     job = prepare(request, registry)
-    return Slice(job, cut or Cut(), config or {}, progress or Progress())
-
-
-def cut_stream(stream: Stream, cut: Cut, tests: int) -> Stream:
-    """A few classes, domains (from the first to the last) and images of a stream."""
-    places = np.linspace(0, len(stream.domains) - 1, cut.domains).round().astype(int)
-    domains = []
-    for t, place in enumerate(places):
-        domain = stream.domains[place]
-        skipped = cut.base if cut.other and t == 0 else 0
-        train = _first(domain.train, cut.classes, cut.shots if t else cut.base, skipped)
-        if cut.other:
-            wrong = (train.labels + 1) % cut.classes
-            train = Samples(train.ids, wrong, train.load, train.keys)
-        domains.append(replace(domain, train=train, test=_first(domain.test, cut.classes, tests)))
-    names = stream.class_names[: cut.classes]
-    synonyms = tuple(words[:_SYNONYMS] for words in stream.synonyms[: cut.classes])
-    return replace(stream, class_names=names, synonyms=synonyms, domains=tuple(domains), unseen=())
+    return SmallWorld(job, size or WorldSize(), config or {}, progress or Progress())
 
 
 def mixture(count: int) -> torch.Tensor:
     """Positions in a random order that is always the same."""
     return torch.from_numpy(numpy_generator(_SEED, "mixture").permutation(count))
-
-
-def as_array(value: Any) -> np.ndarray:
-    """Anything a method may give as an array."""
-    if torch.is_tensor(value):
-        value = value.detach().cpu()
-        value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
-    return np.asarray(value) if value is not None else np.zeros(0)
-
-
-def _first(samples: Samples, classes: int, count: int, skipped: int = 0) -> Samples:
-    """Some images of each of the first classes."""
-    members = [
-        np.flatnonzero(samples.labels == c)[skipped : skipped + count] for c in range(classes)
-    ]
-    return samples.subset(np.concatenate(members).tolist())
 
 
 def _lowered(config: Any, given: Mapping[str, Any]) -> dict[str, int]:

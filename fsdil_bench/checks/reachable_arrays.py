@@ -14,7 +14,7 @@ import torch
 from fsdil_bench.plugins.method import Method
 from fsdil_bench.runs.views import Batch, TrainBatch
 
-from .surroundings import own_classes, own_modules
+from .process_state import own_classes, own_modules
 
 _PLAIN = (str, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Generator)
 _MOST = 200_000  # objects looked at: enough for any method, and an end to it

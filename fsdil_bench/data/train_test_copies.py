@@ -1,4 +1,4 @@
-"""Images that are learned and tested: copies, byte for byte, on both sides of a split.
+"""Copies between training and test images: the same image, byte for byte, on both sides.
 
 A test image that a method has been shown says little about what it has learned. Published data sets
 have such images, too; they stay as they are published unless the user asks to drop them. Then the
@@ -21,7 +21,7 @@ _SHOWN = 3  # examples in a message
 def find_copies(stream: Stream) -> list[Copy]:
     """The test images, of whichever domain, whose content is among any domain's training images.
 
-    Their content is told by `Samples.keys`: all images of the stream are read for that once.
+    Images are compared by `Samples.keys`: for that, all images of the stream are read once.
     """
     learned: dict[str, str] = {}
     for domain in stream.domains:
