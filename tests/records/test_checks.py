@@ -188,7 +188,7 @@ def test_predictions_of_another_run(finished, folder):
 def test_missing_damaged_pickled_and_huge_predictions(folder, monkeypatch):
     path = folder / "predictions.npz"
     monkeypatch.setattr(record_checks, "_MAX_ARRAYS", 100)
-    assert "which no predictions do" in problems(folder)
+    assert "more than any predictions need" in problems(folder)
     np.savez(path, labels=np.array([{}], dtype=object))
     monkeypatch.undo()
     assert "cannot be read" in problems(folder)
