@@ -30,9 +30,9 @@ from .run_folder import RunFolder
 if TYPE_CHECKING:
     from fsdil_bench.data.transforms import Transform
 
+    from .executor import Executor
     from .loop import Outcome
     from .pictures import Pictures
-    from .sealed.parent import SealedMethod
 
 _SAME, _OTHER = "same predictions", "other predictions"
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
@@ -128,10 +128,10 @@ def _carry_out(
     reset_peak_memory(job.backbone.device)
     pictures = job.pictures(progress)
     numbers = numerics(job.spec.precision, deterministic=job.deterministic)
-    with numbers, _sealed(job, pictures, folder, progress) as sealed:
+    with numbers, _executor(job, pictures, folder, progress) as executor:
         outcome = Loop(
             name=job.spec.method,
-            build=(lambda: sealed) if sealed else job.build_method,
+            executor=executor,
             stream=job.stream,
             pictures=pictures,
             seed=job.spec.seed,
@@ -141,7 +141,6 @@ def _carry_out(
             keep_checkpoints=keep_checkpoints,
             after_base=partial(keep_base, job, folder) if reuse_base else None,
             shots=ScenarioId.parse(job.spec.scenario).shots,
-            sealed=sealed,
         ).run()
     pictures.close()
     record = _record(job, outcome, pictures.transform, folder)
@@ -149,15 +148,18 @@ def _carry_out(
     return record
 
 
-def _sealed(
+def _executor(
     job: Job, pictures: Pictures, folder: RunFolder, progress: Progress
-) -> AbstractContextManager[SealedMethod | None]:
-    """The stand-in for the method of a sealed run; nothing for an ordinary one."""
-    if not job.sealed:
-        return nullcontext()
-    from .sealed.parent import seal
+) -> AbstractContextManager[Executor]:
+    """Where the method does its work: in this process, or in others if the run is sealed."""
+    if job.sealed:
+        from .sealed.executor import SealedExecutor
 
-    return seal(job, pictures, folder, progress)
+        return SealedExecutor(job, pictures, folder, progress)
+    from .executor import InProcess
+
+    name, device = job.spec.method, job.backbone.device
+    return nullcontext(InProcess(name, job.build_method, job.spec.seed, device))
 
 
 def _record(job: Job, outcome: Outcome, transform: Transform, folder: RunFolder) -> Record:
