@@ -23,6 +23,7 @@ import torch
 from fsdil_bench import Backbone, Context, Domain, ImageSpec, Samples, Stream
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
+from fsdil_bench.runs.executor import InProcess
 from fsdil_bench.runs.ledger import Ledger
 from fsdil_bench.runs.loop import Loop
 from fsdil_bench.runs.pictures import Pictures
@@ -88,8 +89,9 @@ def measure(
     method = (PlainCVLC if plain else CVLC)(
         Context(settings, backbone, stream.class_names, stream.synonyms, 0)
     )
-    loop = Loop(kind, lambda: method, stream, pictures, 0, True, RunFolder(folder), Progress())
-    loop.method = method
+    executor = InProcess(kind, lambda: method, 0, backbone.device)
+    executor.method = method
+    loop = Loop(kind, executor, stream, pictures, 0, True, RunFolder(folder), Progress())
     backbone.model  # noqa: B018 (built before the clock starts)
     seconds: list[float] = []
     cpu: list[float] = []
@@ -107,9 +109,8 @@ def measure(
     method.learn(loop._train_domain(0, Ledger()))
     del method._train
     if not plain:
-        loop._evaluate(
-            0, method.state_dict()
-        )  # as in a run: earlier domains' test features are known by now
+        # As in a run: earlier domains' test features are known by now.
+        loop.evaluation.seen(0, method.state_dict())
     timed(lambda: method.learn(loop._train_domain(1, Ledger())))
     tests = [domain.test for domain in stream.domains]
     if plain:
@@ -119,7 +120,7 @@ def measure(
         found = timed(lambda: method.evaluate(pixels, truth))
         routed, classes, oracle = (part.numpy() for part in found)
     else:
-        _, predictions = timed(lambda: loop._evaluate(1, method.state_dict()))
+        _, predictions = timed(lambda: loop.evaluation.seen(1, method.state_dict()))
         routed, classes, oracle = (predictions[n] for n in ("routed", "classes", "oracle"))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {

@@ -27,7 +27,8 @@ import torch
 from fsdil_bench import Backbone, Context, Domain, ImageSpec, Samples, Stream
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.progress import Progress
-from fsdil_bench.runs import loop as protocol
+from fsdil_bench.runs import evaluation
+from fsdil_bench.runs.executor import InProcess
 from fsdil_bench.runs.loop import Loop
 from fsdil_bench.runs.pictures import Pictures
 from fsdil_bench.runs.run_folder import RunFolder
@@ -89,8 +90,9 @@ def count(*, domains: int, classes: int, base: int, tests: int, least_views: int
         pictures = Pictures(stream, backbone, transform, Path(folder), Progress())
         build = partial(cvlc.CVLC, Context(config, backbone, stream.class_names, (), 0))
         runs = RunFolder(Path(folder))
-        with mock.patch.object(protocol, "by_domain", _watched(counts, protocol.by_domain)):
-            Loop("cvlc", build, stream, pictures, 0, True, runs, Progress()).run()
+        with mock.patch.object(evaluation, "by_domain", _watched(counts, evaluation.by_domain)):
+            executor = InProcess("cvlc", build, 0, backbone.device)
+            Loop("cvlc", executor, stream, pictures, 0, True, runs, Progress()).run()
         pictures.close()
     return counts
 

@@ -24,7 +24,8 @@ DECIDES = (
     "adapters", "avalanche/memory.py", "avalanche/methods.py", "models/backbone.py",
     "models/batches.py", "models/frozen_embeddings.py",
     "data/content_keys.py", "models/device.py", "data/image_files.py", "records/metrics.py",
-    "runs/pictures.py", "runs/loop.py", "runs/routed.py",
+    "runs/pictures.py", "runs/loop.py", "runs/evaluation.py", "runs/executor.py",
+    "runs/plugin_calls.py", "runs/routed.py",
     "data/augmentation.py", "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py",
     "data/transforms.py", "data/validation.py", "runs/views.py",
 )  # fmt: skip

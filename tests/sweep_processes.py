@@ -56,11 +56,11 @@ def children(pid):
 
 
 def workers(pid):
-    """The runs of a sweep: copies of its nurseries, or processes of its own."""
+    """The runs of a sweep: copies of its fork servers, or processes of its own."""
     found = []
     for child in children(pid):
-        nursery = b"sweeps.nursery" in Path(f"/proc/{child}/cmdline").read_bytes()
-        found += children(child) if nursery else [child]
+        server = b"fork_server" in Path(f"/proc/{child}/cmdline").read_bytes()
+        found += children(child) if server else [child]
     return found
 
 

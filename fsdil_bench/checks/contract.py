@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
+from fsdil_bench.errors import PluginError
 from fsdil_bench.plugins.method import RouterMethod
+from fsdil_bench.runs import plugin_calls
 
 from .finding import CheckError
 from .outcome import as_array
@@ -81,22 +83,11 @@ def two_classes(world: SmallWorld) -> str:
 
 
 def check_ids(call: str, values: Any, images: int, limit: int) -> None:
-    """Refuse what is not one id below `limit` per image."""
-    array = as_array(values)
-    if array.dtype.kind not in "iu":
-        raise CheckError(
-            f"{call} returned {array.dtype} of shape {array.shape}, not class ids",
-            "Return integers, for instance logits.argmax(1).",
-        )
-    if array.shape != (images,):
-        raise CheckError(
-            f"{call} returned shape {array.shape} for {images} images", "Return one id per image."
-        )
-    if images and not 0 <= array.min() <= array.max() < limit:
-        raise CheckError(
-            f"{call} returned ids from {array.min()} to {array.max()}",
-            f"With {limit} to choose from, ids are 0 to {limit - 1}.",
-        )
+    """Refuse what a run would refuse."""
+    try:
+        plugin_calls.check_ids(call, plugin_calls.integer_ids(call, values), images, limit)
+    except PluginError as error:
+        raise CheckError(error.message, error.remedy) from error
 
 
 def _is_frozen(config: Any) -> bool:

@@ -28,8 +28,8 @@ from .request import RunRequest
 from .run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from .executor import Executor
     from .pictures import Pictures
-    from .sealed.parent import SealedMethod
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
@@ -131,10 +131,10 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
     reset_peak_memory(job.backbone.device)
     pictures = job.pictures(progress)
     numbers = numerics(job.spec.precision, deterministic=job.request.deterministic)
-    with numbers, _sealed(job, pictures, folder, progress) as sealed:
+    with numbers, _executor(job, pictures, folder, progress) as executor:
         outcome = Loop(
             name=job.spec.method,
-            build=(lambda: sealed) if sealed else job.build_method,
+            executor=executor,
             stream=job.stream,
             pictures=pictures,
             seed=job.spec.seed,
@@ -144,7 +144,6 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
             keep_checkpoints=job.request.keep_checkpoints,
             after_base=partial(keep_base, job, folder) if job.request.reuse_base else None,
             shots=job.request.scenario.shots,
-            sealed=sealed,
         ).run()
     pictures.close()
     record = make_record(job, outcome, pictures.transform, folder)
@@ -152,12 +151,15 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
     return record
 
 
-def _sealed(
+def _executor(
     job: Job, pictures: Pictures, folder: RunFolder, progress: Progress
-) -> AbstractContextManager[SealedMethod | None]:
-    """The stand-in for the method of a sealed run; nothing for an ordinary one."""
-    if not job.request.sealed:
-        return nullcontext()
-    from .sealed.parent import seal
+) -> AbstractContextManager[Executor]:
+    """Where the method does its work: in this process, or in others if the run is sealed."""
+    if job.request.sealed:
+        from .sealed.executor import SealedExecutor
 
-    return seal(job, pictures, folder, progress)
+        return SealedExecutor(job, pictures, folder, progress)
+    from .executor import InProcess
+
+    name, device = job.spec.method, job.backbone.device
+    return nullcontext(InProcess(name, job.build_method, job.spec.seed, device))

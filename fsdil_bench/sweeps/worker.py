@@ -25,6 +25,7 @@ from fsdil_bench.errors import DataError, FsdilError, HeldError, RecordError, Re
 from fsdil_bench.progress import PlainProgress, Stretch
 from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.system.atomic_files import write_atomically
+from fsdil_bench.system.posix import end_with
 
 from .launchers.launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
 
@@ -164,14 +165,6 @@ class _FileProgress(PlainProgress):
 def _interrupt(number: int, frame: object) -> NoReturn:
     del number, frame
     raise KeyboardInterrupt
-
-
-def end_with(pipe: int) -> None:
-    """Wait until the other end of a pipe is closed, even by a kill; then kill this process, and
-    what it has started."""
-    while os.read(pipe, 1):
-        pass
-    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ CAUGHT = {
     "ignores_seeds": (["seeds", "determinism", "save-load", "device"], "the seed is the same"),
     "changes_globals": (["side-effects"], "torch's default dtype"),
     "silent_no_op": (["learns"], "neither state nor predictions"),
-    "float_logits": (["ids", "one-shot", "two-classes"], "not class ids"),
+    "float_logits": (["ids", "one-shot", "two-classes"], "not integer ids"),
     "grows": (["growth"], "more images"),
     "mixes_devices": (["device"], "learn (domain 1) raised RefusedError: Expected all tensors"),
     "class_attribute": (

@@ -15,8 +15,8 @@ from fsdil_bench.errors import PluginError, RequestError
 from fsdil_bench.models import device
 from fsdil_bench.models.device import choose, full_precision, numerics, repeatable
 from fsdil_bench.progress import Progress
-from fsdil_bench.runs.loop import call_plugin
 from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.plugin_calls import call_plugin
 
 MATMUL, CUDNN = torch.backends.cuda.matmul, torch.backends.cudnn
 

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from fsdil_bench import Record
 from fsdil_bench.errors import DataError, PluginError, RequestError
 from fsdil_bench.progress import Progress
-from fsdil_bench.runs.loop import Loop
+from fsdil_bench.runs.evaluation import Evaluation
 from fsdil_bench.seeds import numpy_generator
 
 
@@ -199,13 +199,13 @@ def test_true_domains_of_the_oracle_reach_no_later_domain(toy_run):
 def test_a_method_cannot_work_out_the_order_of_test_images(toy_run, monkeypatch):
     """Not from the seed, which it knows: other images under the same ids are mixed differently."""
     orders = []
-    honest = Loop._order
+    honest = Evaluation._order
 
     def order(self, *arguments):
         orders.append(honest(self, *arguments).tolist())
         return np.array(orders[-1])
 
-    monkeypatch.setattr(Loop, "_order", order)
+    monkeypatch.setattr(Evaluation, "_order", order)
     toy_run()
     assert orders[0] != numpy_generator(0, "test order", 0).permutation(30).tolist()
     toy_run(order=["d0", "d1"])

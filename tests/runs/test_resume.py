@@ -47,7 +47,7 @@ def test_kill_in_the_third_domain_then_go_on(tmp_path):
     assert RunFolder(folder).finished_domains() == 2
 
     resumed = subprocess.run(command(tmp_path / "a"), capture_output=True, text=True, check=True)
-    assert "going on after domain 2 of 4" in resumed.stderr
+    assert "resuming after domain 2 of 4" in resumed.stderr
     subprocess.run(command(tmp_path / "b"), capture_output=True, check=True)
 
     interrupted, whole = Record.load(folder), Record.load(run_folder(tmp_path / "b"))

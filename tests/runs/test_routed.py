@@ -94,7 +94,8 @@ def test_a_run_predicts_as_before(toy_run, toy_registry, monkeypatch, sealed):
     if not sealed:
         assert (8, 1) in sizes
         monkeypatch.setattr(
-            "fsdil_bench.runs.loop.by_domain", lambda parts, full: ((r, b) for r, b, _ in parts)
+            "fsdil_bench.runs.evaluation.by_domain",
+            lambda parts, full: ((r, b) for r, b, _ in parts),
         )
         mixed = toy_run("toy-router", fresh=True)
         assert max(domains for _, domains in sizes) > 1

@@ -22,7 +22,7 @@ from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.report.leaderboards import copy_records, write_leaderboards
 from fsdil_bench.runs.run_folder import RunFolder
-from fsdil_bench.runs.sealed import parent as sealed
+from fsdil_bench.runs.sealed import process as sealed_process
 from fsdil_bench.runs.sealed.wire import Channel
 
 TESTS = Path(__file__).parent.parent
@@ -86,14 +86,10 @@ def test_an_honest_method_gets_the_same_result(run, method, scenario):
 def new_interpreters(monkeypatch):
     """As on macOS: no process with torch is forked."""
 
-    def end():
-        if sealed.Nursery._shared is not None:
-            sealed.Nursery._shared.close()
-
-    end()
-    monkeypatch.setattr(sealed, "CAN_FORK", False)
+    sealed_process.close_server()
+    monkeypatch.setattr(sealed_process, "CAN_FORK", False)
     yield
-    end()
+    sealed_process.close_server()
 
 
 def test_without_forking_the_result_is_the_same(run, new_interpreters, monkeypatch):

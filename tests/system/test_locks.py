@@ -84,7 +84,7 @@ def test_a_lock_serves_one_at_a_time_in_one_process_too(tmp_path):
         assert again
 
 
-@pytest.mark.parametrize("module", ["claims", "cost", "sealed", "sweeps.nursery"])
+@pytest.mark.parametrize("module", ["cache.claims", "runs.cost", "system.fork_server"])
 def test_what_needs_posix_says_so(module):
     """As on Windows: the modules of POSIX are missing, and the message names the remedy."""
     # What it needs is imported first: libraries may not know what to do with the disguise.

@@ -7,7 +7,6 @@ too, because the last bits of a convolution may depend on it.
 from __future__ import annotations
 
 import json
-import struct
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +15,6 @@ from typing import Any
 
 import torch
 from safetensors.torch import load, save
-
-#: How process ids and exit codes are sent.
-NUMBER = struct.Struct("q")
 
 
 @dataclass(frozen=True)

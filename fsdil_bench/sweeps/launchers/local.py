@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -18,10 +19,10 @@ from pathlib import Path
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.plugins.options import option
+from fsdil_bench.system.fork_server import ForkServer
 from fsdil_bench.system.posix import CAN_FORK
 
 from .launcher import Event, LauncherSetup, Task
-from .nursery import Nursery
 
 _TICK = 0.05  # seconds between two looks at the processes
 _GB = 1e9
@@ -38,11 +39,11 @@ class LocalOptions:
 
 @dataclass
 class _Running:
-    """A task with its process: one of our own, or a copy of the nursery's (known by its number)."""
+    """A task with its process: one of our own, or one of a fork server (known by its id)."""
 
     task: Task
     device: str
-    nursery: Nursery | None = None
+    server: ForkServer | None = None
     process: subprocess.Popen[bytes] | None = None
     pid: int | None = None
     wanted: signal.Signals | None = None
@@ -60,7 +61,7 @@ class LocalLauncher:
         self._folder = folder
         self._waiting: list[Task] = []
         self._running: dict[str, _Running] = {}
-        self._nurseries: dict[int, Nursery] = {}  # by number of threads
+        self._servers: dict[int, ForkServer] = {}  # by number of threads
         self._events: list[Event] = []
 
     def capacity(self) -> int:
@@ -104,12 +105,12 @@ class LocalLauncher:
         """Kill what is left."""
         self._waiting.clear()
         self.cancel(list(self._running), force=True)
-        for nursery in self._nurseries.values():
-            nursery.close()
+        for server in self._servers.values():
+            server.close()
         for running in self._running.values():
             if running.process is not None:
                 running.process.wait()
-        self._nurseries.clear()
+        self._servers.clear()
         self._running.clear()
 
     def _start_waiting(self) -> None:
@@ -140,8 +141,13 @@ class LocalLauncher:
         running = _Running(task, device)
         self._running[task.key] = running
         if self._options.warm:
-            running.nursery = self._nursery(task, prefix)
-            running.nursery.start(task, task.environment() | chosen)
+            running.server = self._server(task, prefix)
+            order = {
+                "request": str(task.request_file),
+                "environment": task.environment() | chosen,
+            }
+            with task.log.open("ab") as log:
+                running.server.start(task.key, log.fileno(), order=order)
             return
         with task.log.open("ab") as log:
             running.process = subprocess.Popen(
@@ -154,14 +160,20 @@ class LocalLauncher:
             )
         self._began(running, running.process.pid)
 
-    def _nursery(self, task: Task, prefix: Sequence[str]) -> Nursery:
-        """The one with this number of threads; another where that has died."""
+    def _server(self, task: Task, prefix: Sequence[str]) -> ForkServer:
+        """The fork server with this number of threads; a new one if that has died."""
         threads = task.resources.cpus
-        known = self._nurseries.get(threads)
+        known = self._servers.get(threads)
         if known is None or not known.alive:
-            log = self._folder / f"nursery-{threads}.txt"
-            self._nurseries[threads] = Nursery(task.environment(), prefix, log)
-        return self._nurseries[threads]
+            if known is not None:
+                known.close()
+            self._servers[threads] = ForkServer(
+                "fsdil_bench.sweeps.launchers.warm_worker",
+                environment=os.environ | task.environment(),
+                command=[*prefix, sys.executable],
+                log=self._folder / f"fork-server-{threads}.txt",
+            )
+        return self._servers[threads]
 
     def _device(self) -> str:
         """The CUDA device with the fewest runs."""
@@ -175,21 +187,21 @@ class LocalLauncher:
             self._signal(running, running.wanted)
 
     def _hear(self) -> None:
-        """What the nurseries say about their children; those of a dead one are lost."""
-        for nursery in {id(r.nursery): r.nursery for r in self._running.values()}.values():
-            if nursery is None:
+        """What the fork servers say about their processes; those of a dead server are lost."""
+        for server in {id(r.server): r.server for r in self._running.values()}.values():
+            if server is None:
                 continue
-            alive = nursery.alive  # first this, or its last words are overlooked
-            for news in nursery.news():
-                running = self._running.get(news["key"])
-                if running is None or running.nursery is not nursery:
+            alive = server.alive  # first this, or its last news are overlooked
+            for news in server.news():
+                running = self._running.get(news.key)
+                if running is None or running.server is not server:
                     continue
-                if "code" in news:
-                    self._end(running, news["code"])
+                if news.code is not None:
+                    self._end(running, news.code)
                 else:
-                    self._began(running, news["pid"])
+                    self._began(running, news.pid)
             if not alive:
-                for running in [r for r in self._running.values() if r.nursery is nursery]:
+                for running in [r for r in self._running.values() if r.server is server]:
                     self._end(running, None)
 
     def _reap(self) -> None:

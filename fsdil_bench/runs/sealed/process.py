@@ -1,0 +1,121 @@
+"""A process in which a method does one task, as the harness sees it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import Any
+
+import torch
+
+from fsdil_bench.errors import FsdilError
+from fsdil_bench.system.fork_server import ForkServer, News
+from fsdil_bench.system.fresh_interpreters import FreshInterpreters
+from fsdil_bench.system.posix import CAN_FORK
+
+from .task import environment, module_paths
+from .wire import Channel, Message
+
+_MODULE = "fsdil_bench.runs.sealed.child"
+_GRACE = 10  # seconds within which it must be known how a process ended
+_MOST_OUTPUT = 20_000  # characters of a process's output that the log keeps
+
+_shared: list[ForkServer | FreshInterpreters] = []
+_keys = count()
+
+
+def shared_server() -> ForkServer | FreshInterpreters:
+    """What starts the processes of all sealed runs of this process.
+
+    It has imported what every method needs, but nothing of any plugin.
+    """
+    if not _shared:
+        variables = environment() | {"PYTHONPATH": os.pathsep.join(module_paths())}
+        command, folder = (sys.executable, "-P"), tempfile.gettempdir()
+        _shared.append(
+            ForkServer(_MODULE, environment=variables, command=command, folder=folder, grace=_GRACE)
+            if CAN_FORK
+            else FreshInterpreters(_MODULE, environment=variables, command=command, folder=folder)
+        )
+        atexit.register(close_server)
+    return _shared[0]
+
+
+def close_server() -> None:
+    """End the server; the next sealed run starts another."""
+    atexit.unregister(close_server)
+    while _shared:
+        _shared.pop().close()
+
+
+class SealedProcess:
+    """A process in which a method lives for one task; `scratch` is a folder of its own."""
+
+    def __init__(self) -> None:
+        self._server = shared_server()
+        self._key = str(next(_keys))
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._lost = False
+        self._ended: News | None = None
+        self.scratch = tempfile.mkdtemp(prefix="fsdil-sealed-")
+        ours, theirs = Pipe()
+        self.channel = Channel(ours)
+        with suppress(OSError):
+            self._server.start(self._key, self._output.fileno(), theirs.fileno())
+        theirs.close()
+        begun = self._news(None)
+        if begun is None:
+            close_server()
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            raise FsdilError(
+                "the process that starts those of a sealed run has died",
+                "The same command resumes after the last finished domain.",
+            )
+        self._pid = begun.pid
+
+    def send(self, kind: str, tensors: Mapping[str, torch.Tensor], **fields: Any) -> None:
+        """Send a message; a process that has died is noticed when it should answer."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.channel.send(kind, tensors, **fields)
+
+    def receive(self) -> Message | None:
+        """The next message; None if the process has died."""
+        connection: Connection = self.channel.connection
+        # A process that the method started may hold the line open, so its end alone says nothing.
+        timeout = None if self._ended is None else 0
+        if connection in wait([connection, self._server.connection], timeout):
+            with suppress(EOFError, OSError):
+                return self.channel.receive()
+        self._lost = True
+        return None
+
+    def close(self) -> tuple[int | None, str]:
+        """End the process and all it has started: its exit code and what it printed."""
+        self.channel.close()
+        self._news(_GRACE if self._lost else 0)
+        code = self._ended.code if self._ended is not None else None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, signal.SIGKILL)
+        self._news(None)
+        self._output.seek(0)
+        printed = self._output.read().decode(errors="replace")[-_MOST_OUTPUT:]
+        self._output.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        return code, printed
+
+    def _news(self, timeout: float | None) -> News | None:
+        """Wait for what the server says about this process, unless it has ended: the first news."""
+        while self._ended is None and (news := self._server.news(timeout)):
+            own = [each for each in news if each.key == self._key]
+            self._ended = next((each for each in own if each.code is not None), None)
+            if own:
+                return own[0]
+        return None
