@@ -23,7 +23,8 @@ KNOWN = Path(__file__).with_suffix(".json")
 DECIDES = (
     "adapters", "avalanche/memory.py", "avalanche/methods.py", "models/backbone.py",
     "data/content.py", "models/device.py", "data/image_files.py", "records/metrics.py",
-    "runs/pictures.py", "runs/loop.py", "runs/evaluation.py", "runs/executor.py",
+    "runs/pictures.py", "runs/decoded_pictures.py", "runs/picture_memory.py", "runs/features.py",
+    "runs/loop.py", "runs/evaluation.py", "runs/executor.py",
     "runs/plugin_calls.py", "runs/routed.py",
     "data/scenario.py", "seeds.py", "data/shots.py", "data/streams.py", "data/transforms.py",
     "data/validation.py", "runs/views.py",
