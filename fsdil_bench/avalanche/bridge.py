@@ -1,11 +1,11 @@
 """Streams as Avalanche benchmarks (extra `avalanche`).
 
-    from fsdil_bench.avalanche_bridge import benchmark
+    from fsdil_bench.avalanche import benchmark
     scenario = benchmark("drawn-1shot", size=48)      # an avalanche CLScenario
 
 Every domain is an experience with the same classes and task label 0, as domain-incremental
 learning wants it. Avalanche takes seconds to import, so it is only imported in functions, here and
-in the modules that make methods of its strategies (`avalanche_methods`, `avalanche_memory`).
+in the modules that make methods of its strategies (`methods`, `memory`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fsdil_bench.data.scenario import Samples, Stream
 from fsdil_bench.data.streams import load_stream
 from fsdil_bench.data.transforms import ImageSpec, Transform, build_transform
 from fsdil_bench.errors import RequestError
-from fsdil_bench.runs.pictures import load_shrunk
+from fsdil_bench.runs.decoded_pictures import load_shrunk
 from fsdil_bench.seeds import derive
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 Importances, earlier weights, earlier models, counters and buffers are ordinary attributes of
 plugins. `remember` walks over them: tensors and weights become entries of a state, everything else
-a description in JSON, which is one more entry. `recall` puts them into plugins that were built
-anew. Of images only their places are remembered, so that whoever recalls them needs the images.
+a description in JSON, which is one more entry. `recall` puts them into newly built plugins.
+Of images only their places are remembered, so that whoever recalls them needs the images.
 Something that cannot be kept this way is an error: a strategy that lost part of its memory would
-go on as if nothing were missing.
+continue as if nothing were missing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
     AvalancheMAS = avalanche_method(mas)        # the factory of a MethodInfo
 
-A strategy lives for one domain. It is built anew, told what its plugins knew (`avalanche_memory`),
+A strategy lives for one domain. It is built again, told what its plugins knew (`memory`),
 trained on a benchmark that holds this domain alone, and asked what its plugins know now. So it
 cannot reach another domain, and a run that was interrupted is the same as one that was not. What a
 strategy remembers must be in its plugins; one that remembers images needs `exemplar_free=False` in
@@ -41,6 +41,8 @@ _DOMAIN = 1 << 32  # an image's place is its domain times this plus its position
 
 @dataclass(frozen=True)
 class AvalancheConfig:
+    # Most are also in `fsdil_methods.towers.tower_training`: the harness does not import methods,
+    # and a method's run id depends on its own source, so each has its own.
     """Options of every Avalanche strategy; the defaults are for ViT-B/16."""
 
     lr: float = option(1e-5, "learning rate of AdamW", minimum=0)

@@ -74,7 +74,7 @@ class _Budget:
             raise ArchiveError(
                 f"{self._archive.name} unpacks to {decimal(self._bytes + size)} or more, "
                 f"{self._place} has {decimal(self._free)}",
-                "Make room there; the same command goes on.",
+                "Make room there; the same command continues.",
             )
 
     def count(self) -> None:

@@ -56,7 +56,19 @@ def test_an_avalanche_strategy_trains_on_it(benchmark):
 
 
 def test_one_line_from_a_scenario_id():
-    from fsdil_bench.avalanche.bridge import benchmark as build
+    from fsdil_bench.avalanche import benchmark as build
 
     drawn = build("drawn-1shot", size=48)
     assert [len(e.dataset) for e in drawn.train_stream] == [2400, 24, 24, 24, 24, 24]
+
+
+def test_the_package_exports_what_users_need():
+    import fsdil_bench.avalanche as package
+    from fsdil_bench.avalanche import bridge, methods
+
+    assert package.benchmark is bridge.benchmark
+    assert package.to_avalanche is bridge.to_avalanche
+    assert package.avalanche_method is methods.avalanche_method
+    assert set(package.__all__) == set(package._LAZY)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing

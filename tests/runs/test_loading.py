@@ -17,7 +17,7 @@ from fsdil_bench.data import image_files
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import DataError, PluginError
 from fsdil_bench.progress import Progress
-from fsdil_bench.runs import pictures
+from fsdil_bench.runs import picture_memory, pictures
 from fsdil_bench.runs.pictures import Pictures
 
 SIZE = toy_plugin.SIZE
@@ -253,7 +253,7 @@ def test_features_of_many_images_are_made_and_kept_in_chunks(open_pictures, monk
     samples = many(3000, loaded=loaded)
     opened = open_pictures(stream_of(samples), 2)
     written, outstanding = [], []
-    put, encode = opened._features.put, opened.backbone.frozen_features
+    put, encode = opened._features.store.put, opened.backbone.frozen_features
     done = 0
 
     def counted(pixels):
@@ -264,7 +264,7 @@ def test_features_of_many_images_are_made_and_kept_in_chunks(open_pictures, monk
 
     monkeypatch.setattr(opened.backbone, "frozen_features", counted)
     monkeypatch.setattr(
-        opened._features, "put", lambda part: [written.append(len(part)), put(part)]
+        opened._features.store, "put", lambda part: [written.append(len(part)), put(part)]
     )
     assert len(opened.features(samples)) == 3000
     assert max(written) <= 512
@@ -274,19 +274,19 @@ def test_features_of_many_images_are_made_and_kept_in_chunks(open_pictures, monk
 
 @pytest.mark.parametrize("workers", [0, 4])
 def test_base_images_leave_room_for_few_shot_images(open_pictures, monkeypatch, workers):
-    monkeypatch.setattr(pictures, "_MEMORY_LIMIT", 100 * 1200)
+    monkeypatch.setattr(picture_memory, "_LIMIT", 100 * 1200)
     loaded = Counter()
     base, few = many(400, "base", loaded), many(50, "few", loaded)
     opened = open_pictures(stream_of(base, few), workers)
     for _ in range(3):
         opened.augmented(base, range(400))
-        assert opened._memory_bytes == 50 * 1200
+        assert opened._memory.bytes == 50 * 1200
         opened.plain(base)
     for _ in range(3):
         opened.augmented(few, range(50))
     assert {n for key, n in loaded.items() if key.startswith("few")} == {1}
-    held = sum(array.nbytes for array in opened._memory.values())
-    assert held == opened._memory_bytes <= 100 * 1200
+    held = sum(array.nbytes for array in opened._memory.arrays.values())
+    assert held == opened._memory.bytes <= 100 * 1200
 
 
 def test_forgotten_images_free_their_memory(open_pictures):
@@ -295,19 +295,19 @@ def test_forgotten_images_free_their_memory(open_pictures):
     opened = open_pictures(stream_of(samples), 2)
     opened.plain(samples)
     opened.forget(samples.subset(range(10)))
-    assert opened._memory_bytes == 20 * (1200 + 3 * SIZE * SIZE)
+    assert opened._memory.bytes == 20 * (1200 + 3 * SIZE * SIZE)
     opened.augmented(samples, range(30))
     assert sorted(loaded.values()) == [1] * 20 + [2] * 10
     opened.forget(samples)
-    assert opened._memory_bytes == 0
-    assert not opened._memory
+    assert opened._memory.bytes == 0
+    assert not opened._memory.arrays
 
 
 def test_a_remembered_view_holds_no_larger_image(open_pictures):
     samples = many(1)
     opened = open_pictures(stream_of(samples, transform="core50"), 0)
     opened.plain(samples)
-    view = opened._memory["plain/0"]
+    view = opened._memory.arrays["plain/0"]
     assert view.base is None or view.base.nbytes == view.nbytes == 3 * SIZE * SIZE
 
 
@@ -357,7 +357,7 @@ def large(tmp_path):
 
 
 def test_a_few_shot_domain_of_large_pictures_fits_into_memory(large, open_pictures, monkeypatch):
-    monkeypatch.setattr(pictures, "_MEMORY_LIMIT", len(large) * 150 * 150 * 3 * 2)
+    monkeypatch.setattr(picture_memory, "_LIMIT", len(large) * 150 * 150 * 3 * 2)
     decoded = Counter()
     plain = image_files.read_image
 
@@ -383,7 +383,7 @@ def test_augmented_views_do_not_depend_on_memory_or_on_what_was_seen_before(
     roomy.forget(large)
     plain = roomy.plain(large)
     after_plain = roomy.augmented(large, range(6))
-    monkeypatch.setattr(pictures, "_MEMORY_LIMIT", 0)
+    monkeypatch.setattr(picture_memory, "_LIMIT", 0)
     short = open_pictures(stream_of(many(3), large), 0)
     assert same(short.plain(large), plain)
     for views in (again, after_plain, short.augmented(large, range(6))):
@@ -399,4 +399,4 @@ def test_any_loader_of_large_pictures_will_do(large, open_pictures):
     transform = opened.transform
     expected = [transform.augmented(large.load(i), seed) for seed, i in enumerate(large.ids)]
     assert torch.equal(views, torch.stack(expected))
-    assert all(min(array.shape[:2]) == 128 for array in opened._memory.values())
+    assert all(min(array.shape[:2]) == 128 for array in opened._memory.arrays.values())

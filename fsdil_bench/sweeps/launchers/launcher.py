@@ -5,7 +5,7 @@ drives every launcher. A launcher is offered by the hook `fsdil_launchers`; its 
 `LauncherSetup`. It needs a file system that scheduler and workers share: a task is handed over as
 a file, and its outcome comes back as one. For each task it runs `task.command()` with the variables
 of `task.environment()` added to the environment, output and errors appended to `task.log`, and when
-that process is over gives `task.ended(exit_code)`.
+that process is over reports `task.ended(exit_code)`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Task:
 
     @property
     def progress_file(self) -> Path:
-        """How far the worker is, written anew about once a second; the scheduler reads it."""
+        """How far the worker is, rewritten about once a second; the scheduler reads it."""
         return self.scratch / "progress.json"
 
     @property

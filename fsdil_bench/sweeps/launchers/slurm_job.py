@@ -1,7 +1,7 @@
 """What the Slurm launcher runs in a job: the worker process of one task, watched and stopped.
 
 When Slurm is about to take the node away (preemption, the end of the job's time), submitit calls
-`checkpoint`: the worker is stopped and the job queued again, where the run goes on after its last
+`checkpoint`: the worker is stopped and the job queued again, where the run resumes after its last
 finished domain.
 """
 
@@ -67,7 +67,7 @@ class SlurmJob:
 
 
 def as_given(task: Task) -> Task:
-    """The task with the processors that Slurm gave it, which may be others than were asked for."""
+    """The task with as many processors as Slurm gave it, not as many as were asked for."""
     cpus = slurm_cpus() or task.resources.cpus
     return replace(task, resources=replace(task.resources, cpus=cpus))
 
