@@ -45,10 +45,14 @@ API: dict[str, tuple[str, list[str]]] = {
     ),
     "Backbones": ("", ["open_clip_backbone", "KnownTexts", "ImageSpec"]),
     "Runs": (
-        "`prepare` and `identify` are of `fsdil_bench.runs.job`; `run` takes their arguments, too.",
-        ["run", "fsdil_bench.runs.job:prepare", "fsdil_bench.runs.job:identify", "load_stream"],
+        "The options of `run` are the fields of `RunRequest` (`fsdil_bench.runs.request`);\n"
+        "`fsdil-bench run --help` explains them.",
+        ["run", "fsdil_bench.runs.request:RunRequest", "load_stream"],
     ),
-    "Results": ("", ["Record", "find_records", "scores", "write_leaderboards"]),
+    "Results": (
+        "",
+        ["Record", "find_records", "load_runs", "load_accuracies", "scores", "write_leaderboards"],
+    ),
     "Launchers": (
         "[Sweeps](sweeps.md#other-machines) says how they are used.",
         ["Launcher", "LauncherSetup", "Task", "Resources", "Event"],
