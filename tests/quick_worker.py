@@ -1,6 +1,6 @@
 """Stands in for the worker of a sweep in tests of launchers: behaves as its method says, at once.
 
-Learns two "domains" by writing a file for each; goes on after those that are there.
+Learns two "domains" by writing a file for each; resumes after those that are there.
 """
 
 from __future__ import annotations

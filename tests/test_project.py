@@ -125,9 +125,11 @@ OLD_WORDS = {
     r"\bis dear\b": "is expensive",
     r"\bin a circle\b": "deadlock",
     r"\bknobs?\b": "option",
+    r"\btold[ _]apart\b": "distinguishable, separate",
+    r"_of_now\b|\bAskedPictures\b|\bToldProgress\b|\bNursery\b": "a name that explains itself",
 }
 #: Where they are looked for, as pathspecs of git.
-PLACES = ("README.md", "CONTRIBUTING.md", "docs/*.md", ":!docs/api.md", ":!docs/hooks.md")
+PLACES = ("*.md", "*.py", "*.toml", "*.yml", "*.html", "*.js", "Makefile")
 #: Never: what was, and what programs wrote.
 NOT_IN = (":!CHANGELOG.md", ":!leaderboards", ":!*.safetensors", ":!*.json", ":!*.csv")
 #: Files that need one of these words, and why.

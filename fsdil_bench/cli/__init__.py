@@ -31,13 +31,13 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def main() -> None:
-    """Run the command line; errors a user can mend are one message, without a traceback."""
+    """Run the command line; errors that a user can fix are one message, without a traceback."""
     debug = "--debug" in sys.argv
     respect_limits()
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Abort:
-        _fail("interrupted; the same command goes on after the last finished domain", 130)
+        _fail("interrupted; the same command resumes after the last finished domain", 130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

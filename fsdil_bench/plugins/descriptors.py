@@ -119,5 +119,5 @@ def load_factory(factory: Factory, owner: str) -> Any:
     except Exception as error:
         raise PluginError(
             f"{owner} cannot be loaded from '{factory}': {type(error).__name__}: {error}",
-            "Mend or remove the plugin; `fsdil-bench list plugins` shows where it comes from.",
+            "Fix or remove the plugin; `fsdil-bench list plugins` shows where it comes from.",
         ) from error

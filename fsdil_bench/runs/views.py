@@ -102,7 +102,7 @@ class TrainDomain:
     @property
     def labels(self) -> torch.Tensor:
         """Class ids of all images, (n,), on the run's device."""
-        return torch.tensor(self._of_now().labels, device=self._pictures.backbone.device)
+        return torch.tensor(self._open_samples().labels, device=self._pictures.backbone.device)
 
     @property
     def earlier(self) -> tuple[TrainDomain, ...]:
@@ -116,13 +116,13 @@ class TrainDomain:
 
     def features(self) -> torch.Tensor:
         """Frozen unit embeddings of the plain views, (n, d), from the cache where possible."""
-        samples, device = self._of_now(), self._pictures.backbone.device
+        samples, device = self._open_samples(), self._pictures.backbone.device
         self._ledger.note(self.index, samples.labels)
         return self._pictures.features(samples).to(device)
 
     def images(self) -> torch.Tensor:
         """The plain views of all images, normalised: for few-shot domains."""
-        samples = self._of_now()
+        samples = self._open_samples()
         needed = len(samples) * 3 * self._pictures.transform.spec.size**2 * 4
         if needed > _MOST_BYTES:
             raise PluginError(
@@ -137,7 +137,7 @@ class TrainDomain:
     def take(self, positions: Sequence[int], *, draw: int | None = None) -> TrainBatch:
         """The images at `positions`, for data loaders of other libraries: plain views, or
         augmented ones that depend on the number `draw`."""
-        samples = self._of_now()
+        samples = self._open_samples()
         seed = (*self._seed, "take", self.index, draw)
         seeds = None if draw is None else [derive(*seed, int(p)) for p in positions]
         [views] = self._pictures.batches(samples, [(positions, seeds)])
@@ -164,7 +164,7 @@ class TrainDomain:
         Order and augmentation are seeded by the run, the domain and the number of this call.
         `drop_last` is ignored where it would leave no batch at all.
         """
-        samples = self._of_now()
+        samples = self._open_samples()
         call, self._passes = self._passes, self._passes + 1
         batch_size = min(batch_size, len(samples))
         per_epoch = len(samples) // batch_size if drop_last else -(-len(samples) // batch_size)
@@ -196,7 +196,7 @@ class TrainDomain:
             domain.close()
 
     def _batch(self, positions: np.ndarray, views: torch.Tensor) -> TrainBatch:
-        samples = self._of_now()
+        samples = self._open_samples()
         labels = samples.labels[positions]
         self._ledger.note(self.index, samples.labels, positions)
         self._pictures.meter.count("learn", len(positions))
@@ -209,7 +209,7 @@ class TrainDomain:
     def _normalised(self, views: torch.Tensor) -> torch.Tensor:
         return self._pictures.transform.normalise(views, self._pictures.backbone.device)
 
-    def _of_now(self) -> Samples:
+    def _open_samples(self) -> Samples:
         if not self._open:
             raise PluginError(
                 f"the method read images of domain {self.index + 1} after that domain was over",

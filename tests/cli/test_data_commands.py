@@ -197,7 +197,7 @@ def test_stopped_at_any_moment_the_same_command_goes_on(
     assert state(call) == "present"
     assert {p.name for p in place.iterdir()} == {"ink", "chalk", "names.txt", ".fsdil-bench"}
     fetched = [path for path, asked, _ in server.requests if not asked]
-    # Of a file that was stopped before its first byte there is nothing to go on with.
+    # Of a file that was stopped before its first byte there is nothing to resume.
     assert sorted(fetched) == sorted(["/names.txt", "/shapes.zip", *again])
 
 

@@ -47,7 +47,7 @@ def test_every_way_to_see_an_image_counts(tmp_path):
     assert ledger.summary(0, 36) == {"images": 36, "distinct": 36, "per_class": 12, "times": 148}
 
 
-def test_earlier_domains_are_told_apart():
+def test_earlier_domains_are_counted_separately():
     ledger = Ledger()
     ledger.note(0, LABELS, [0, 0, 5])
     ledger.note(1, LABELS[:2])

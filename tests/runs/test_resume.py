@@ -1,4 +1,4 @@
-"""Kill a run for real, at any moment: nothing finished is lost, the same command goes on."""
+"""Kill a run for real, at any moment: nothing finished is lost, the same command resumes."""
 
 from __future__ import annotations
 

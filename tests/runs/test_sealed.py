@@ -244,7 +244,7 @@ def gone(pid):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
-def test_interrupted_killed_and_gone_on_with(tmp_path, run):
+def test_interrupted_killed_and_resumed(tmp_path, run):
     mark, out = tmp_path / "mark", tmp_path / "runs"
     command = [sys.executable, "-m", "fsdil_bench", "run", "--sealed", "--out", str(out)]
     command += [word for plugin in PLUGINS for word in ("--plugin", str(plugin))]

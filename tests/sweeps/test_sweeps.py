@@ -154,7 +154,7 @@ def test_a_killed_sweep_leaves_no_process_behind(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("warm", ["true", "false"])
 def test_whatever_dies_takes_its_runs_along(tmp_path, warm):
-    """The process that the runs are copies of is killed, or the run itself: the sweep goes on."""
+    """The process that the runs are copies of is killed, or the run itself: the sweep continues."""
     mark = tmp_path / "mark"
     cells = ["-m", "toy-slow,toy-means", "-s", "toy-1shot", "--retries", 0, "--json"]
     command = toy_sweep(tmp_path / "runs", *cells, "--launcher-set", f"warm={warm}")

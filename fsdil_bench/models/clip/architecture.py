@@ -126,7 +126,7 @@ def _config_beside(weights: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise DataError(
-            f"{path} is not a config of open_clip: {error}", "Mend it, or move the weights away."
+            f"{path} is not a config of open_clip: {error}", "Fix it, or move the weights away."
         ) from error
 
 

@@ -26,6 +26,6 @@ def plot_curves(record: Record, file: Path) -> Path:
     axes.set_xlabel("after learning")
     axes.set_ylabel("accuracy (%)")
     axes.grid(axis="y")
-    axes.set_title(f"{run_name(record)}\naccuracy on each domain as the stream goes on")
+    axes.set_title(f"{run_name(record)}\naccuracy on each domain along the stream")
     axes.legend(title="tested on", loc="center left", bbox_to_anchor=(1.0, 0.5), alignment="left")
     return save(figure, file)

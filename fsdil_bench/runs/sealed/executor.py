@@ -216,7 +216,7 @@ def _allowed(views: Mapping[int, TrainDomain], fields: Mapping[str, Any]) -> Tra
 
 
 def _views(domain: TrainDomain, message: Message) -> torch.Tensor:
-    samples, pictures = domain._of_now(), domain._pictures
+    samples, pictures = domain._open_samples(), domain._pictures
     if message.kind == "features":
         domain._ledger.note(domain.index, samples.labels)
         return pictures.features(samples)

@@ -48,7 +48,7 @@ class MyMethod(Method):
         return (batch.features @ F.normalize(self.prototypes, dim=-1).T).argmax(1)
 
     def state_dict(self) -> State:
-        """All that is remembered between domains: a run that was killed goes on from it."""
+        """All that is remembered between domains: a run that was killed resumes from it."""
         return {"prototypes": self.prototypes}
 
     def load_state_dict(self, state: State) -> None:

@@ -7,7 +7,7 @@ METHOD = "my-method"
 
 @pytest.mark.parametrize("check", method_checks(METHOD))
 def test_the_rules(check):
-    """What `fsdil-bench check` runs; a failure says how to mend it."""
+    """What `fsdil-bench check` runs; a failure says how to fix it."""
     check()
 
 
