@@ -131,7 +131,7 @@ def test_what_is_written_is_clean(call, tmp_path):
     ("kind", "name", "message"),
     [
         ("method", "Bright", "lower-case letters"),
-        ("method", "1st", "beginning with a letter"),
+        ("method", "1st", "first character is a letter"),
         ("method", "a--b", "single dashes"),
         ("method", "a/b", "cannot be the name"),
         ("method", "a_b", "cannot be the name"),

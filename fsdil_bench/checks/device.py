@@ -6,9 +6,10 @@ from itertools import islice
 
 import numpy as np
 
+from .device_tensor import NotPretendedError, RefusedError
 from .finding import CheckError
 from .outcome import Outcome, as_array
-from .pretended_device import NotPretendedError, RefusedError, pretended_device
+from .pretended_device import pretended_device
 from .small_world import SmallWorld
 
 #: The part of the predictions that may differ from those on the CPU: rounding differs.

@@ -33,6 +33,8 @@ from .process_state import ProcessState, own_modules, seeding
 from .small_stream import WorldSize, small_stream
 from .watched_domain import ServedData, WatchedDomain
 
+Options = Mapping[str, Any]
+
 SCENARIO = "drawn-2shot"
 _SEED = 0
 #: Last words in the names of options that say how long to train.
@@ -59,9 +61,7 @@ class WatchedRun:
 class SmallWorld:
     """One method in a small world, and ways to run it there."""
 
-    def __init__(
-        self, job: Job, size: WorldSize, given: Mapping[str, Any], progress: Progress
-    ) -> None:
+    def __init__(self, job: Job, size: WorldSize, given: Options, progress: Progress) -> None:
         self.size = replace(
             size,
             domains=min(size.domains, len(job.stream.domains)),
@@ -135,10 +135,7 @@ class SmallWorld:
         self.pictures.close()
 
     def build(
-        self,
-        size: WorldSize | None = None,
-        options: Mapping[str, Any] | None = None,
-        seed: int = _SEED,
+        self, size: WorldSize | None = None, options: Options | None = None, seed: int = _SEED
     ) -> Method:
         """A fresh method."""
         stream = self._stream(size or self.size)
@@ -184,10 +181,7 @@ class SmallWorld:
         return Outcome(self.state_of(method), classes, domains)
 
     def outcomes(
-        self,
-        size: WorldSize | None = None,
-        options: Mapping[str, Any] | None = None,
-        seed: int = _SEED,
+        self, size: WorldSize | None = None, options: Options | None = None, seed: int = _SEED
     ) -> Iterator[Outcome]:
         """A run, domain by domain; it stops where no further outcome is asked for."""
         size = replace(size, domains=self.size.domains) if size else self.size
@@ -282,7 +276,7 @@ def open_small_world(
     *,
     registry: Registry,
     scenario: str = SCENARIO,
-    config: Mapping[str, Any] | None = None,
+    config: Options | None = None,
     backbone: str = "",
     size: WorldSize | None = None,
     progress: Progress | None = None,
@@ -301,7 +295,7 @@ def mixture(count: int) -> torch.Tensor:
     return torch.from_numpy(numpy_generator(_SEED, "mixture").permutation(count))
 
 
-def _lowered(config: Any, given: Mapping[str, Any]) -> dict[str, int]:
+def _lowered(config: Any, given: Options) -> dict[str, int]:
     """Shorter training, by the names of options, unless the user has set them."""
     lengths = {
         f.name: getattr(config, f.name)
