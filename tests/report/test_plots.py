@@ -113,7 +113,7 @@ def test_cost_names_phases_and_sizes(cvlc, tmp_path):
     assert f">{cvlc.cost['state_bytes'][-1] / 2**20:.3g}<" in text
     many = drawn_text(plot_tradeoff(find_records(PUBLISHED), tmp_path / "many.svg"))
     assert all(f">{method}<" in many for method in ("cvlc", "slda", "zero-shot"))
-    with pytest.raises(RequestError, match="of 4 boards"):
+    with pytest.raises(RequestError, match=r"of \d+ boards"):
         plot_tradeoff(find_records(PUBLISHED.parent), tmp_path / "mixed.svg")
 
 
