@@ -56,7 +56,7 @@ def complaint() -> str:
 
 
 def main() -> None:
-    """Write the hashes again; if PROTOCOL was not raised, the user must say that results are the same."""
+    """Write the hashes again; without a raised PROTOCOL only if results are the same."""
     known = json.loads(KNOWN.read_text(encoding="utf-8")) if KNOWN.exists() else {"protocol": 0}
     if known["protocol"] == PROTOCOL and "--same-results" not in sys.argv:
         sys.exit(f"{complaint() or 'nothing changed'}\nRaise it in records/identity.py, or say "
