@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,8 +17,15 @@ from fsdil_bench.plugins.registry import Registry, load_registry
 TOY = Path(__file__).parent / "toy_plugin.py"
 
 
+_NOT_SOURCE = (".*", "__pycache__", "build", "dist", "*.egg-info")
+
+
 def build_wheel(source: Path, out: Path) -> Path:
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(source)]
+    """Build in a copy: two tests at a time would write into each other's build folder, and old
+    files in it would get into the wheel."""
+    copy = out / "source"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns(*_NOT_SOURCE))
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(out), str(copy)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     return next(out.glob("*.whl"))
