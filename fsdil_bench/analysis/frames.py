@@ -43,7 +43,8 @@ def load_runs(*folders: str | Path, strict: bool = False) -> pd.DataFrame:
     names = sorted({name for record in records for name in record.spec["config"]})
     for line, record in zip(lines, records, strict=True):
         line |= {f"option.{name}": record.spec["config"].get(name) for name in names}
-    return pd.DataFrame(lines)
+    numbers = ["routing", "unseen", *(f"oracle {metric}" for metric in METRICS)]
+    return pd.DataFrame(lines).astype(dict.fromkeys(numbers, float))  # also where nobody has one
 
 
 def load_accuracies(*folders: str | Path, strict: bool = False) -> pd.DataFrame:

@@ -40,6 +40,12 @@ def test_a_line_per_run_with_the_values_of_its_record(runs):
             assert pd.isna(line["routing"])
 
 
+def test_scores_that_no_run_has_are_numbers_too(runs):
+    assert runs["unseen"].isna().all()
+    for name in ("unseen", "routing", "oracle AA*"):
+        assert pd.api.types.is_float_dtype(runs[name])
+
+
 def test_boards_and_rows_are_those_of_the_leaderboards(runs):
     for board, members in runs.groupby("board"):
         published = pd.read_csv(PUBLISHED / f"{board}.csv").set_index("method")
