@@ -116,7 +116,7 @@ def _backbone(counts: Counts) -> Backbone:
         "counting", build=build, weights_hash="0", image=ImageSpec(SIZE), embed_dim=WIDTH
     )
     backbone.place(torch.device("cpu"), "fp32", None, batch_size=BATCH)
-    for name in ("run_with", "_frozen"):
+    for name in ("run_with", "encode_image", "frozen_features"):
         setattr(backbone, name, _noted(counts, getattr(backbone, name)))
     return backbone
 

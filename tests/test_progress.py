@@ -61,7 +61,7 @@ def test_a_phase_that_does_not_advance_is_not_silent_either(monkeypatch):
         for n in (1, 2):
             clock.now += 30
             wait_for(lambda n=n: stream.getvalue().count("\n") == n)
-    assert stream.getvalue() == "options: 0 of 5, 30 s\nknobs: 0 of 5, 60 s\n"
+    assert stream.getvalue() == "options: 0 of 5, 30 s\noptions: 0 of 5, 60 s\n"
     assert not progress._open
     clock.now += 1000
     time.sleep(0.1)  # nothing is under way: nothing may come

@@ -63,7 +63,7 @@ def integer_ids(call: str, values: Any) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise PluginError(
             f"{call} returned {array.dtype} of shape {array.shape}, not integer ids",
-            "It must return integer ids, for instance logits.argmax(1).",
+            "Return integers, for instance logits.argmax(1).",
         )
     return array.astype(np.int64)
 
@@ -73,7 +73,7 @@ def check_ids(call: str, ids: np.ndarray, images: int, limit: int) -> None:
     if ids.shape != (images,):
         raise PluginError(
             f"{call} returned shape {ids.shape} for {images} images",
-            f"It must return one id per image, shape ({images},).",
+            f"Return one id per image: shape ({images},).",
         )
     if images and not 0 <= ids.min() <= ids.max() < limit:
         raise PluginError(

@@ -235,7 +235,7 @@ def test_the_batch_size_is_an_option_of_no_consequence(run):
     assert other.provenance["batch_size"] == 5
     assert one.run_id == other.run_id
     assert one.predictions_sha256 == other.predictions_sha256
-    with pytest.raises(RequestError, match="batch size of 0"):
+    with pytest.raises(RequestError, match="batch_size = 0 is out of range"):
         run(batch_size=0)
 
 

@@ -16,7 +16,7 @@ from fsdil_bench.system.posix import require_posix
 HOLD = """
 import sys, time
 from pathlib import Path
-from fsdil_bench.folder import RunFolder
+from fsdil_bench.runs.run_folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked():
     print("held", flush=True)
     time.sleep(600)

@@ -13,7 +13,7 @@ import fsdil_bench
 from fsdil_bench import ScenarioRequest, find_copies
 from fsdil_bench.data.streams import build_stream, scenario_settings
 from fsdil_bench.plugins.registry import load_registry
-from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.features import FrozenFeatures
 
 #: What writes a tree of each data set.
 DATA_SETS = {
@@ -73,9 +73,9 @@ def test_a_run_is_identified_by_what_its_images_hold(tmp_path, monkeypatch):
     shutil.copytree(tree, tmp_path / "copy")
     run = partial(fsdil_bench.run, "ncm", "pacs-1shot", backbone="tiny-clip", out=tmp_path / "runs")
     embedded = []
-    plain = Pictures._embed
+    plain = FrozenFeatures._embed
     monkeypatch.setattr(
-        Pictures, "_embed", lambda *given: embedded.append(len(given[1])) or plain(*given)
+        FrozenFeatures, "_embed", lambda *given: embedded.append(len(given[1])) or plain(*given)
     )
     one = run(data=tree)
     assert embedded
