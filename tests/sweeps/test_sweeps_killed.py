@@ -73,7 +73,7 @@ def test_24_runs_with_20_kills_equal_an_undisturbed_sweep(calm, disturbed):
     expected, one = calm
     code, killed, deaths, said = sweep_with_kills(
         sweep_command(*disturbed, "--jobs", 2),
-        Path("disturbed"), cells=24, kills=20, schedulers=2, pause=one,
+        Path("disturbed"), cells=24, kills=20, schedulers=2, pause=one / 4,
     )  # fmt: skip
     print(said)
     assert (killed, deaths) == (20, 2)
