@@ -19,8 +19,8 @@ HARNESS = Path(fsdil_bench.__file__).parent
 
 #: From the bottom to the top. Folders in one line do not import each other.
 LAYERS = (
-    ("errors", "seeds", "adapters"),
-    ("progress",),
+    ("errors", "seeds"),
+    ("adapters", "progress"),
     ("system",),
     ("plugins",),
     ("cache",),
@@ -34,11 +34,6 @@ LAYERS = (
     ("__init__", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-
-#: What lies across the layers on purpose.
-EXCEPTIONS = {
-    ("adapters", "errors"): "the towers complain as everything else does",
-}
 
 
 def modules() -> list[Path]:
@@ -90,7 +85,7 @@ def test_imports_point_downwards(path):
     wrong = [
         other
         for other in imported_parts(path) - {own}
-        if other in LEVEL and LEVEL[other] >= LEVEL[own] and (own, other) not in EXCEPTIONS
+        if other in LEVEL and LEVEL[other] >= LEVEL[own]
     ]
     assert not wrong, f"{own} must not import {', '.join(sorted(wrong))}"
 

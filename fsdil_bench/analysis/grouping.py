@@ -118,7 +118,7 @@ def group_into_rows(records: Iterable[Record]) -> dict[RowKey, list[Record]]:
 
 def rows_of_all_boards(records: Sequence[Record]) -> list[list[Record]]:
     """The runs of every row, board by board."""
-    boards = group_into_boards(distinct_runs(records)).values()
+    boards = group_into_boards(records).values()
     return [row for board in boards for row in group_into_rows(board).values()]
 
 

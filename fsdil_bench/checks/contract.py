@@ -14,8 +14,8 @@ from fsdil_bench.errors import PluginError
 from fsdil_bench.plugins.method import RouterMethod
 from fsdil_bench.runs import plugin_calls
 
+from .after_domain import as_array
 from .finding import CheckError
-from .outcome import as_array
 from .small_stream import WorldSize
 from .small_world import SmallWorld
 

@@ -6,9 +6,9 @@ from itertools import islice
 
 import numpy as np
 
+from .after_domain import AfterDomain, as_array
 from .device_tensor import NotPretendedError, RefusedError
 from .finding import CheckError
-from .outcome import Outcome, as_array
 from .pretended_device import pretended_device
 from .small_world import SmallWorld
 
@@ -37,7 +37,7 @@ def device(world: SmallWorld) -> str:
     return f"ran through {len(found)} domains on a pretended CUDA device"
 
 
-def _resumed(there: SmallWorld, first: Outcome) -> Outcome | None:
+def _resumed(there: SmallWorld, first: AfterDomain) -> AfterDomain | None:
     """The second domain, by a fresh object that resumes from the saved state after the first."""
     if there.size.domains < 2:
         return None
@@ -50,7 +50,7 @@ def _resumed(there: SmallWorld, first: Outcome) -> Outcome | None:
     return there.outcome(method, 1)
 
 
-def _compare(when: str, expected: Outcome, found: Outcome) -> None:
+def _compare(when: str, expected: AfterDomain, found: AfterDomain) -> None:
     one, other = as_array(expected.classes), as_array(found.classes)
     if one.shape != other.shape or one.dtype.kind not in "iu":
         return  # `ids` says what is wrong

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from .after_domain import AfterDomain, as_array
 from .finding import CheckError
-from .outcome import Outcome, as_array
 from .small_world import SmallWorld
 
 
@@ -98,7 +98,7 @@ def shots(world: SmallWorld) -> str:
     return f"{world.size.shots} images per class in later domains; domains read: {read}"
 
 
-def _changed(one: Outcome, other: Outcome) -> str:
+def _changed(one: AfterDomain, other: AfterDomain) -> str:
     for name in one.state.keys() | other.state.keys():
         pair = one.state.get(name), other.state.get(name)
         if as_array(pair[0]).tobytes() != as_array(pair[1]).tobytes():

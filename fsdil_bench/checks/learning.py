@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from .after_domain import AfterDomain, as_array
 from .finding import CheckError
 from .option_values import quantities, switches, values
-from .outcome import Outcome, as_array
 from .small_world import TRAINING, SmallWorld
 
 
@@ -85,7 +85,7 @@ class _Runs:
 
     def __init__(self, world: SmallWorld) -> None:
         self.world = world
-        self._known: dict[str, tuple[list[str], Iterator[Outcome]]] = {
+        self._known: dict[str, tuple[list[str], Iterator[AfterDomain]]] = {
             repr([]): ([outcome.digest() for outcome in world.watched.outcomes], iter(()))
         }
 
@@ -154,11 +154,11 @@ def _hint(config: Any, name: str, key: str, setting: Any) -> bool:
     return bool(said & about) or bool(said & TRAINING and key.rsplit("_", 1)[-1] in TRAINING)
 
 
-def _like_before_learning(world: SmallWorld, learned: Outcome) -> bool:
+def _like_before_learning(world: SmallWorld, learned: AfterDomain) -> bool:
     """Whether a method that has not learned is the same; one that cannot predict yet is not."""
     fresh = world.build()
     try:
-        outcome = Outcome(world.state_of(fresh), *world.predict(fresh, world.tests(0), 0))
+        outcome = AfterDomain(world.state_of(fresh), *world.predict(fresh, world.tests(0), 0))
     except CheckError:
         return False
     return outcome.digest() == learned.digest()
@@ -183,5 +183,5 @@ def _ignores_its_state(world: SmallWorld) -> bool:
     return False
 
 
-def _state_digest(outcome: Outcome) -> str:
-    return Outcome(outcome.state, None).digest()
+def _state_digest(outcome: AfterDomain) -> str:
+    return AfterDomain(outcome.state, None).digest()

@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 
 from fsdil_bench.plugins.method import Method, State
 
+from .after_domain import AfterDomain, as_array
 from .finding import CheckError
-from .outcome import Outcome, as_array
 from .small_world import SmallWorld, mixture
 
 _DRAW = "Draw every random number from context.generator(purpose, ...), which follows the seed."
@@ -100,7 +100,7 @@ def _same_predictions(world: SmallWorld, how: str, parts: Sequence[torch.Tensor]
             )
 
 
-def _same_after(what: str, expected: Outcome, found: Outcome, t: int) -> None:
+def _same_after(what: str, expected: AfterDomain, found: AfterDomain, t: int) -> None:
     difference = _difference(expected, found)
     if difference:
         raise CheckError(
@@ -110,7 +110,7 @@ def _same_after(what: str, expected: Outcome, found: Outcome, t: int) -> None:
         )
 
 
-def _first_difference(expected: list[Outcome], found: Iterable[Outcome]) -> str:
+def _first_difference(expected: list[AfterDomain], found: Iterable[AfterDomain]) -> str:
     for t, (one, other) in enumerate(zip(expected, found, strict=True)):
         difference = _difference(one, other)
         if difference:
@@ -118,7 +118,7 @@ def _first_difference(expected: list[Outcome], found: Iterable[Outcome]) -> str:
     return ""
 
 
-def _difference(one: Outcome, other: Outcome) -> str:
+def _difference(one: AfterDomain, other: AfterDomain) -> str:
     if one.state.keys() != other.state.keys():
         return f"the state has different names ({', '.join(one.state.keys() ^ other.state.keys())})"
     for name, value in one.state.items():

@@ -27,8 +27,8 @@ from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.runs.views import Batch
 from fsdil_bench.seeds import numpy_generator, seed_everything
 
+from .after_domain import AfterDomain
 from .finding import CheckError
-from .outcome import Outcome
 from .process_state import ProcessState, own_modules, seeding
 from .small_stream import WorldSize, small_stream
 from .watched_domain import ServedData, WatchedDomain
@@ -51,7 +51,7 @@ class WatchedRun:
         world.build()  # what importing a library changes is not the method's doing
         world.changed.clear()
         self.method = world.build()
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[AfterDomain] = []
         self.returned: list[Any] = []  # by learn
         for t in range(world.size.domains):
             self.returned.append(world.learn(self.method, t, seen=self.seen))
@@ -175,14 +175,14 @@ class SmallWorld:
 
     def outcome(
         self, method: Method, t: int, size: WorldSize | None = None, seed: int = _SEED
-    ) -> Outcome:
+    ) -> AfterDomain:
         """The method as it is after domain t."""
         classes, domains = self.predict(method, self.tests(t, size), t, seed)
-        return Outcome(self.state_of(method), classes, domains)
+        return AfterDomain(self.state_of(method), classes, domains)
 
     def outcomes(
         self, size: WorldSize | None = None, options: Options | None = None, seed: int = _SEED
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[AfterDomain]:
         """A run, domain by domain; it stops where no further outcome is asked for."""
         size = replace(size, domains=self.size.domains) if size else self.size
         method = self.build(size, options, seed)

@@ -123,11 +123,11 @@ def _print_measured(
     markdown: bool,
     plugins: Sequence[str],
 ) -> None:
-    from fsdil_bench.analysis.grouping import rows_of_all_boards
+    from fsdil_bench.analysis.grouping import distinct_runs, rows_of_all_boards
     from fsdil_bench.analysis.paper.reproduction import in_paper, reproductions
 
     cells = {cell for table in chosen for cell in table.cells}
-    everywhere = reproductions(rows_of_all_boards(records), open_registry(plugins))
+    everywhere = reproductions(rows_of_all_boards(distinct_runs(records)), open_registry(plugins))
     found = [each for each in everywhere if each.reported in cells]
     if as_json:
         click.echo(json.dumps([_plain(each) for each in found], indent=1))

@@ -21,7 +21,7 @@ from .common import debug_option, open_registry, plugin_option, run_progress
 if TYPE_CHECKING:
     from fsdil_bench.records.checks import Checked
     from fsdil_bench.records.record import Record
-    from fsdil_bench.runs.agreement import Verified
+    from fsdil_bench.runs.rerun_agreement import Verified
 
 INVALID, DIFFERS, NOT_RUN = 3, 4, 5
 
@@ -173,7 +173,8 @@ def _choose(
     draw = random.Random(seed)
     chosen = records
     if per_row:
-        chosen = [draw.choice(row) for row in rows_of_all_boards(records)]
+        kinds = ([r for r in records if r.sealed == sealed] for sealed in (False, True))
+        chosen = [draw.choice(row) for kind in kinds for row in rows_of_all_boards(kind)]
     if sample is not None and sample < len(chosen):
         chosen = draw.sample(chosen, sample)
     return chosen, seed
@@ -216,7 +217,7 @@ def _tell_checks(checked: Sequence[Checked], problems: Sequence[str]) -> None:
 
 
 def _tell_verdict(record: Record, verified: Verified) -> None:
-    from fsdil_bench.runs.agreement import Verdict
+    from fsdil_bench.runs.rerun_agreement import Verdict
 
     colours = {Verdict.IDENTICAL: "green", Verdict.CLOSE: "yellow"}
     click.secho(f"{verified.outcome}: ", fg=colours.get(verified.outcome, "red"), nl=False)
@@ -258,7 +259,7 @@ def _findings(
 
 
 def _exit_code(invalid: bool, outcomes: Sequence[Verified]) -> int:
-    from fsdil_bench.runs.agreement import Verdict
+    from fsdil_bench.runs.rerun_agreement import Verdict
 
     found = {verified.outcome for verified in outcomes}
     if invalid:

@@ -142,11 +142,11 @@ def _provenance_part(job: Job, outcome: Outcome, folder: RunFolder, digest: str)
         "repeatable": repeatable(device, deterministic),
         "resumed_after": outcome.resumed_after,
         **({"base_from": origin} if origin else {}),
-        **(_beside_ordinary(folder, digest) if job.request.sealed else {}),
+        **(_compared_with_ordinary(folder, digest) if job.request.sealed else {}),
     }
 
 
-def _beside_ordinary(folder: RunFolder, digest: str) -> dict[str, str]:
+def _compared_with_ordinary(folder: RunFolder, digest: str) -> dict[str, str]:
     """Whether a sealed run predicts as the ordinary one of the same id, if that is complete."""
     ordinary = RunFolder(folder.path.with_name(folder.path.name.removesuffix(SEALED_SUFFIX)))
     if not ordinary.complete:

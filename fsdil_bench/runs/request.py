@@ -8,7 +8,7 @@ only that reaches the runner. A field says *what* is run, and so is part of the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from fsdil_bench.data.stream_request import StreamRequest, table_option
@@ -53,7 +53,3 @@ class RunRequest(StreamRequest):
 
     def __str__(self) -> str:
         return f"{self.method} on {self.scenario}, seed {self.seed}"
-
-
-#: The fields that say how a run is carried out; all others decide its id.
-HOW = frozenset(each.name for each in fields(RunRequest) if each.metadata.get("how"))

@@ -18,8 +18,8 @@ from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.records.record import Record
 
-from .agreement import Verdict, Verified, compare
 from .request import RunRequest
+from .rerun_agreement import Verdict, Verified, compare
 
 if TYPE_CHECKING:
     from fsdil_bench.data.scenario import Samples

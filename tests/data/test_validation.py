@@ -7,8 +7,8 @@ import pytest
 
 from fsdil_bench.data.streams import load_stream
 from fsdil_bench.errors import DataError
-from fsdil_bench.runs.agreement import Verdict
 from fsdil_bench.runs.rerun import verify
+from fsdil_bench.runs.rerun_agreement import Verdict
 
 
 @pytest.fixture

@@ -19,13 +19,14 @@ from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.records.identity import RunSpec
 from fsdil_bench.runs import runner
 from fsdil_bench.runs.job import identify
-from fsdil_bench.runs.request import HOW, RunRequest
+from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.sweeps import grid
 from fsdil_bench.sweeps.sweep_file import read_sweep
 from fsdil_bench.sweeps.worker import as_command
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 FIELDS = {field.name for field in dataclasses.fields(RunRequest)}
+HOW = {each.name for each in dataclasses.fields(RunRequest) if each.metadata.get("how")}
 
 #: A value for every field that is not its default.
 GIVEN = {
@@ -116,7 +117,7 @@ def test_a_sweep_file_passes_every_field_on(tmp_path):
 
 
 def test_a_request_is_what_it_is_and_how_it_is_carried_out(toy_registry, tmp_path):
-    """Every field decides the id, or is one of HOW."""
+    """Every field decides the id, or is marked as saying how the run is carried out."""
     (tmp_path / "names.json").write_text("{}")
     plain = {"method": "toy-means", "scenario": "toy-1shot", "precision": "fp32"}
     others = {

@@ -17,7 +17,8 @@ from fsdil_bench import Record, cli
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.checks import check_folder
 from fsdil_bench.records.record import content_hash, file_sha256
-from fsdil_bench.runs.agreement import (
+from fsdil_bench.runs.rerun import verify
+from fsdil_bench.runs.rerun_agreement import (
     EXACT,
     LAST_BITS,
     LAST_BITS_OF_BF16,
@@ -26,7 +27,6 @@ from fsdil_bench.runs.agreement import (
     compare,
     surroundings,
 )
-from fsdil_bench.runs.rerun import verify
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
 

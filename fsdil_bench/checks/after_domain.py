@@ -13,7 +13,7 @@ from fsdil_bench.plugins.method import State
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AfterDomain:
     """A method after a domain: copies of its state, and what it predicts for the tests so far."""
 
     state: State
