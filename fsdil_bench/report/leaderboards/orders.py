@@ -148,7 +148,9 @@ def _values(board: OrderBoard, row: OrderRow, metric: str) -> dict[str, Any]:
         "against best p": gap.p if gap else None,
     }
     return {
-        name: number(value) if isinstance(value, float) else value for name, value in values.items()
+        # Rounded: a difference of nothing but noise in the last bits is zero on every machine.
+        name: number(round(value, 8)) if isinstance(value, float) else value
+        for name, value in values.items()
     }
 
 
