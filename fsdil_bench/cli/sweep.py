@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "\b\n"
     "  fsdil-bench sweep --methods ncm,slda --scenarios drawn-1shot --seeds 0-2\n"
     "  fsdil-bench sweep -m 'cvlc*' -s drawn --shots 1,2,4,8 --jobs 2 --dry-run\n"
+    "  fsdil-bench sweep -m ncm,slda -s drawn-1shot --seeds 0-2 --orders 5\n"
     "  fsdil-bench sweep sweeps/drawn.toml --jobs 2\n"
     "\n"
     "The same command again runs what is missing or has failed. With a FILE, --methods,\n"
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 @click.option("--scenarios", "-s", default="", help="Ids, or data sets if --shots is given.")
 @click.option("--shots", default="", help="For instance 1,2,4,8.")
 @click.option("--seeds", default="", help="0,1,2 or 0-2.  [default: 0]")
+@click.option(
+    "--orders", type=click.IntRange(1), metavar="N",
+    help="Orders of domains: the scenario's own, and N - 1 permutations that are always the same.",
+)  # fmt: skip
+@click.option("--free-base", is_flag=True, help="With --orders, the base domain changes too.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE",
     help="An option of every method; METHOD.KEY=VALUE for one.",
@@ -74,6 +80,8 @@ def sweep(
     scenarios: str,
     shots: str,
     seeds: str,
+    orders: int | None,
+    free_base: bool,
     settings: Sequence[str],
     launcher_settings: Sequence[str],
     costs_from: Sequence[Path],
@@ -83,7 +91,7 @@ def sweep(
     plugins: Sequence[str],
     **given: Any,
 ) -> None:
-    """Run all cells of a table of methods, scenarios, shots and seeds.
+    """Run all cells of a table of methods, scenarios, shots, seeds and orders of domains.
 
     FILE is a TOML file (docs/sweeps.md). Without one, --methods and --scenarios say what to run.
     """
@@ -94,9 +102,9 @@ def sweep(
 
     registry = open_registry([*plugins, *(plugin_files(file) if file else ())])
     chosen = {name: value for name, value in given.items() if value is not None}
-    asked = read_sweep(
-        file, registry, _selection(methods, scenarios, shots, seeds, settings), chosen
-    )
+    selection = _selection(methods, scenarios, shots, seeds, settings)
+    selection = replace(selection, orders=orders, free_base=free_base)
+    asked = read_sweep(file, registry, selection, chosen)
     options = {**asked.launcher_options, **parse_assignments(launcher_settings)}
     asked = replace(asked, launcher_options=options)
     _check_launcher(asked, registry)
@@ -124,13 +132,13 @@ def _selection(
     methods: str, scenarios: str, shots: str, seeds: str, settings: Sequence[str]
 ) -> Selection:
     from fsdil_bench.sweeps.request import Selection
-    from fsdil_bench.sweeps.values import number_list
+    from fsdil_bench.sweeps.values import number_list, seed_list
 
     return Selection(
         tuple(name.strip() for name in methods.split(",") if name.strip()),
         tuple(name.strip() for name in scenarios.split(",") if name.strip()),
-        tuple(number_list("--shots", shots)) if shots else (),
-        tuple(number_list("--seeds", seeds)) if seeds else (),
+        tuple(number_list("--shots", shots, least=1)) if shots else (),
+        tuple(seed_list("--seeds", seeds)) if seeds else (),
         tuple(settings),
     )
 

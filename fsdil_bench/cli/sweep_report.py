@@ -9,7 +9,7 @@ import click
 
 from fsdil_bench.report.terminal import table
 from fsdil_bench.sweeps.estimate import Forecast, say_seconds
-from fsdil_bench.sweeps.plan import Plan
+from fsdil_bench.sweeps.plan import Cell, Plan
 from fsdil_bench.sweeps.scheduler import counts
 from fsdil_bench.sweeps.session import Summary
 from fsdil_bench.sweeps.states import RunState, state_of
@@ -27,17 +27,40 @@ def show_plan(plan: Plan, rows: Sequence[Forecast], jobs: int, as_json: bool) ->
         click.echo(json.dumps({"cells": [row.to_dict() for row in rows]} | left_out, indent=1))
         return
     if rows:
+        orders = any(row.cell.order_number is not None for row in rows)
         lines = [
             [row.cell.request.method, row.cell.request.scenario, row.cell.request.seed,
+             *([_say_number(row.cell)] if orders else []),
              _say_state(row.state, row.cell.domains), say_seconds(row.seconds) if row.open else ""]
             for row in rows
         ]  # fmt: skip
-        console().print(table(["method", "scenario", "seed", "state", "cost"], lines))
+        heads = ["method", "scenario", "seed", *(["order"] if orders else []), "state", "cost"]
+        console().print(table(heads, lines))
+        for line in order_lines([row.cell for row in rows]):
+            click.echo(line)
         click.echo(_total(rows, jobs))
     else:
         click.echo("There is nothing that can be run here.")
     for note in notes(plan):
         click.echo(note)
+
+
+def _say_number(cell: Cell) -> str:
+    return "" if cell.order_number is None else str(cell.order_number)
+
+
+def order_lines(cells: Sequence[Cell]) -> list[str]:
+    """What the numbers of orders stand for, as `fsdil-bench run --order` takes them."""
+    known = {
+        (cell.request.scenario.dataset, cell.request.scenario.variant, cell.order_number): cell
+        for cell in cells
+        if cell.order_number is not None
+    }
+    return [
+        f"order {number} of {dataset}{f'@{variant}' if variant else ''}: "
+        f"{','.join(cell.request.order)}"
+        for (dataset, variant, number), cell in known.items()
+    ]
 
 
 def _total(rows: Sequence[Forecast], jobs: int) -> str:
@@ -101,7 +124,21 @@ def show_summary(summary: Summary) -> None:
                 click.echo(f"  log: {status.log}")
     parts = ", ".join(f"{number} {name}" for name, number in counts(summary.board).items())
     click.echo(f"{parts or 'nothing to run'} in {say_seconds(summary.seconds)}")
+    _show_orders(summary)
     if summary.interrupted:
         click.echo("interrupted; the same command resumes where it stopped")
     elif summary.exit_code:
         click.echo("the same command tries again what is not complete")
+
+
+def _show_orders(summary: Summary) -> None:
+    """Mean and spread of the complete runs, where a sweep has several orders of domains."""
+    from fsdil_bench.analysis.orders import make_order_boards
+    from fsdil_bench.report.leaderboards.orders import terminal_table
+
+    cells = [status.cell for status in summary.board if status.cell.order_number is not None]
+    records = [record for cell in cells if (record := state_of(cell.folder).record)]
+    for board in make_order_boards(records):
+        console().print(terminal_table(board))
+        for number, order in enumerate(board.orders):
+            click.echo(f"order {number}: {','.join(order)}")

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.plugins.options import option, resolve
+from fsdil_bench.seeds import check_seed
 
 from .scenario import TRANSFORMS, ScenarioId
 
@@ -50,6 +51,9 @@ class StreamRequest:
         f"How images are cut, augmented and normalised: {', '.join(TRANSFORMS)}."
         "  [default: the scenario's own]",
     )
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -86,9 +90,7 @@ class StreamRequest:
         """The same request for a process that works in another folder."""
         paths = [each.name for each in fields(self) if each.metadata.get("path")]
         absolute: dict[str, Any] = {
-            name: str(Path(text).expanduser().absolute())
-            for name in paths
-            if (text := getattr(self, name))
+            name: _absolute(text) for name in paths if (text := getattr(self, name))
         }
         return replace(self, **absolute)
 
@@ -118,6 +120,13 @@ def check_arguments(
     for name in given:
         if name not in known:
             raise unknown(f"argument of {owner}:", name, dict.fromkeys(known))
+
+
+def _absolute(path: str) -> str:
+    try:
+        return str(Path(path).expanduser().absolute())
+    except RuntimeError:  # ~somebody whom this machine does not know
+        raise RequestError(f"{path} has no home folder", "Write the whole path.") from None
 
 
 def _tables(kind: type[StreamRequest]) -> list[str]:

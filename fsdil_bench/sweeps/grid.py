@@ -1,4 +1,5 @@
-"""The grids of a sweep file: a run for every combination of methods, scenarios, shots and seeds.
+"""The grids of a sweep file: a run for every combination of methods, scenarios, shots, seeds and
+orders of domains.
 
 The options of a run come from its [method.NAME] table and then from its grid. Which options there
 are is said by the fields of `RunRequest`.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
@@ -21,9 +22,10 @@ from fsdil_bench.plugins.options import resolve
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.runs.request import RunRequest
 
-from .request import LISTS
+from .orders import orders_of
+from .request import LISTS, MOST_RUNS, SweepRun
 from .sweep_text import SweepText
-from .values import number_list, tables, texts
+from .values import check_length, number_list, seed_list, short, tables, texts
 
 SEE = "docs/sweeps.md"
 
@@ -35,26 +37,30 @@ OPTIONS = tuple(f.name for f in dataclasses.fields(_SIMPLE) if f.name not in _NO
 TABLES = tuple(
     f.name for f in dataclasses.fields(RunRequest) if f.name not in (*OPTIONS, *_NOT_HERE)
 )
+KEYS = (*LISTS, "free_base")
 _PLURAL = {"method": "methods", "scenario": "scenarios", "seed": "seeds"}
 _MATCHES = ("method", "scenario", "dataset", "shots", "seed")
 
 
 @dataclass(frozen=True)
 class Grids:
-    """The grids of a file. `planned` are methods that may be named although no plugin has them."""
+    """The grids of a file. `planned` are methods that may be named although no plugin has them;
+    `about_orders` is what flags say about orders of domains, which wins over every grid."""
 
     file: SweepText
     registry: Registry
     planned: Collection[str]
     reuse_base: bool
+    about_orders: Mapping[str, Any] = field(default_factory=dict)
 
-    def requests(self) -> Iterator[RunRequest]:
+    def runs(self) -> Iterator[SweepRun]:
         """All runs that are asked for; some perhaps by several grids."""
         self._check_method_tables()
         content = self.file.content
-        shared = {name: content[name] for name in LISTS if name in content}
+        shared = {name: content[name] for name in KEYS if name in content}
         with self.file.at("grid"):
-            grids = tables("grid", content.get("grid", [{}]))
+            default: list[Any] = [{}] if shared or "include" not in content else []
+            grids = tables("grid", content.get("grid", default))
         for number, grid in enumerate(grids):
             yield from self._expand(shared | grid, "grid", number)
         with self.file.at("include"):
@@ -63,29 +69,59 @@ class Grids:
             lists = {_PLURAL.get(key, key): value for key, value in extra.items()}
             yield from self._expand(lists, "include", number)
 
-    def _expand(self, grid: Mapping[str, Any], table: str, number: int) -> Iterator[RunRequest]:
+    def _expand(self, grid: Mapping[str, Any], table: str, number: int) -> Iterator[SweepRun]:
         """The runs of one grid."""
-        for key in grid:
-            if key not in (*LISTS, "exclude", *TABLES, *OPTIONS):
-                valid = ", ".join([*LISTS, "exclude", *TABLES, *sorted(OPTIONS)])
-                with self.file.at(key, table, number):
-                    near = unknown(f"key of [[{table}]]:", key, [*LISTS, *OPTIONS], SEE)
-                    raise RequestError(near.message, f"{near.remedy} Valid keys: {valid}.")
+        self._check_keys(grid, table, number)
+        grid = {**grid, **self.about_orders}
         with self.file.at("methods", table, number):
             methods = self._methods(grid.get("methods"))
         with self.file.at("scenarios", table, number):
             scenarios = self._scenarios(grid.get("scenarios"), grid.get("shots"))
         with self.file.at("seeds", table, number):
-            seeds = number_list("seeds", grid.get("seeds", [0]))
+            seeds = seed_list("seeds", grid.get("seeds", [0]))
+        with self.file.at("orders", table, number):
+            orders = orders_of(grid)
         with self.file.at("exclude", table, number):
             exclude = exclusions(grid.get("exclude", []))
+        size = len(methods) * len(scenarios) * len(seeds) * len(orders)
+        if size > MOST_RUNS:
+            with self.file.at("", table, number):
+                raise RequestError(
+                    f"{size:,} runs are asked for", f"A sweep has at most {MOST_RUNS:,}."
+                )
         for method in methods:
             options = self._options(method, grid, table, number)
-            request = RunRequest.of(method=method, scenario=scenarios[0], **options)
-            request = request.with_absolute_paths()
-            for scenario, seed in product(scenarios, seeds):
+            with self.file.at("", table, number):
+                request = RunRequest.of(method=method, scenario=scenarios[0], **options)
+                request = request.with_absolute_paths()
+            for scenario, seed, (order, domains) in product(scenarios, seeds, orders):
                 if not any(excluded(rule, method, scenario, seed) for rule in exclude):
-                    yield replace(request, scenario=scenario, seed=seed)
+                    asked = replace(
+                        request, scenario=scenario, seed=seed, order=domains or request.order
+                    )
+                    yield SweepRun(asked, order=order)
+
+    def _check_keys(self, grid: Mapping[str, Any], table: str, number: int) -> None:
+        for key in grid:
+            if key not in (*KEYS, "exclude", *TABLES, *OPTIONS):
+                valid = ", ".join([*KEYS, "exclude", *TABLES, *sorted(OPTIONS)])
+                with self.file.at(key, table, number):
+                    near = unknown(f"key of [[{table}]]:", key, [*KEYS, *OPTIONS], SEE)
+                    raise RequestError(near.message, f"{near.remedy} Valid keys: {valid}.")
+        for key in ("methods", "scenarios"):
+            if key not in grid:
+                with self.file.at(key, table, number):
+                    raise self._missing(key)
+
+    def _missing(self, key: str) -> RequestError:
+        """In the words of the place where the user left it out."""
+        if self.file.path is None:
+            return RequestError(
+                f"--{key} is missing", "Give --methods and --scenarios, or a file (docs/sweeps.md)."
+            )
+        if not self.file.content:
+            return RequestError("no run is asked for", f"Write a [[grid]]: see {SEE}.")
+        return RequestError(f"{key} is missing", f'Write {key} = ["..."].')
 
     def _methods(self, given: Any) -> list[str]:
         """Names and patterns as names."""
@@ -104,7 +140,8 @@ class Grids:
         if shots is None:
             found = [ScenarioId.parse(name) for name in names]
         else:
-            numbers = number_list("shots", shots)
+            numbers = number_list("shots", shots, least=1)
+            check_length("scenarios with shots", len(names) * len(numbers))
             found = [_with_shots(name, number) for name in names for number in numbers]
         for scenario in found:
             variants = self.registry.scenario(scenario.dataset).all_variants
@@ -128,7 +165,7 @@ class Grids:
                 if not isinstance(values, dict):
                     with self.file.at(name, *place):
                         raise RequestError(
-                            f"{name} = {values!r} does not fit",
+                            f"{name} = {short(values)} does not fit",
                             f"Write {name} = {{ key = value }}.",
                         )
                 options[name] |= values

@@ -19,6 +19,7 @@ from fsdil_bench.runs.lookup import Lookup
 from fsdil_bench.runs.request import RunRequest
 
 from .launchers.launcher import Resources
+from .orders import with_order
 from .request import Sweep, SweepRun
 
 
@@ -27,7 +28,8 @@ class Cell:
     """One run of a sweep, identified.
 
     `key` is its folder below `out`, and so the same in every sweep. `domains` is their number,
-    `base` the folder of the base domain if runs share it.
+    `base` the folder of the base domain if runs share it, `order_number` the number of its order
+    if there are several.
     """
 
     key: str
@@ -37,9 +39,11 @@ class Cell:
     resources: Resources = field(default_factory=Resources)
     domains: int = 0
     base: Path | None = None
+    order_number: int | None = None
 
     def __str__(self) -> str:
-        return str(self.request)
+        number = self.order_number
+        return str(self.request) + (f", order {number}" if number is not None else "")
 
     @property
     def folder(self) -> Path:
@@ -58,6 +62,7 @@ class Cell:
             "method": request.method,
             "scenario": str(request.scenario),
             "seed": request.seed,
+            **({"order": list(request.order)} if request.order else {}),
         }
 
 
@@ -79,7 +84,7 @@ def make_plan(sweep: Sweep, registry: Registry) -> Plan:
     out = Path(sweep.settings.out).absolute()
     cells: dict[str, Cell] = {}
     blocked: list[tuple[SweepRun, str]] = []
-    for run in sweep.runs:
+    for run in [with_order(run, lookup) for run in sweep.runs]:
         try:
             cell = _cell(run, out, registry, lookup)
         except FsdilError as error:
@@ -113,6 +118,7 @@ def _cell(run: SweepRun, out: Path, registry: Registry, lookup: Lookup) -> Cell:
         resources=resources,
         domains=len(job.stream.domains),
         base=base_folder(job) if request.reuse_base else None,
+        order_number=run.order.number if run.order else None,
     )
 
 

@@ -14,7 +14,9 @@ from fsdil_bench.system.processors import available
 from .launchers.launcher import Resources
 
 #: The lists of a grid: one cell for every combination.
-LISTS = ("methods", "scenarios", "shots", "seeds")
+LISTS = ("methods", "scenarios", "shots", "seeds", "orders")
+#: More runs than anybody waits for.
+MOST_RUNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,27 @@ class ResourceOptions:
 
 
 @dataclass(frozen=True)
+class OrderNumber:
+    """Which of several orders of domains a run has, from 0.
+
+    `drawn` is how many are drawn from the scenario's domains, 0 if the file lists them.
+    """
+
+    number: int
+    drawn: int = 0
+    free_base: bool = False
+
+
+@dataclass(frozen=True)
 class SweepRun:
-    """One run that a sweep asks for, and what it needs."""
+    """One run that a sweep asks for, and what it needs; `order` where there are several orders."""
 
     request: RunRequest
     resources: Resources = field(default_factory=Resources)
+    order: OrderNumber | None = None
 
     def __str__(self) -> str:
-        return str(self.request)
+        return str(self.request) + (f", order {self.order.number}" if self.order else "")
 
 
 @dataclass(frozen=True)
@@ -66,18 +81,28 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line asks for: lists of a grid, or a choice among the runs of a file."""
+    """What the command line asks for: lists of a grid, or a choice among the runs of a file.
+
+    `orders` is a number of orders of domains to draw. It and `free_base` win over a file.
+    """
 
     methods: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
     shots: tuple[int, ...] = ()
     seeds: tuple[int, ...] = ()
     config: tuple[str, ...] = ()
+    orders: int | None = None
+    free_base: bool = False
 
     def grid(self) -> dict[str, Any]:
         """As a grid of a file."""
-        lists = {name: list(getattr(self, name)) for name in LISTS}
+        lists = {name: list(getattr(self, name)) for name in LISTS if name != "orders"}
         return {name: values for name, values in lists.items() if values}
+
+    def about_orders(self) -> dict[str, Any]:
+        """What it says about the orders of domains, as keys of a grid."""
+        said = {"orders": self.orders, "free_base": self.free_base or None}
+        return {name: value for name, value in said.items() if value is not None}
 
     def takes(self, request: RunRequest) -> bool:
         """Whether a run of a file is chosen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fsdil_bench.errors import RequestError
+
+from .values import short
+
+_DEEPEST = 20  # tables in tables
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,27 @@ class SweepText:
             line = line_of(self.text, key, table, which)
             where = f"{self.path}, line {line}" if line else f"{self.path}"
             raise RequestError(f"{where}: {error.message}", error.remedy) from None
+
+
+def check_values(file: SweepText) -> None:
+    """Refuse what TOML allows and no option takes: it would be an obscure error much later."""
+    waiting = [(key, value, 1) for key, value in file.content.items()]
+    while waiting:  # a recursion would end with the tables that it looks for
+        key, value, depth = waiting.pop()
+        wrong = ""
+        if isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else ((key, each) for each in value)
+            waiting += [(name, each, depth + 1) for name, each in inner]
+            wrong = f"is nested more than {_DEEPEST} levels deep" if depth > _DEEPEST else ""
+        elif isinstance(value, float) and not math.isfinite(value):
+            wrong = f"= {value} is not a finite number"
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            wrong = "is a number of more than 64 bits"
+        elif isinstance(value, str) and "\0" in value:
+            wrong = f"= {short(value)} has a NUL character"
+        if wrong:
+            with file.at(key):
+                raise RequestError(f"{short(key)[1:-1]} {wrong}", "See docs/sweeps.md.")
 
 
 def line_of(text: str, key: str, table: str = "", which: int | str | None = None) -> int | None:

@@ -6,6 +6,11 @@ import re
 from typing import Any
 
 from fsdil_bench.errors import RequestError
+from fsdil_bench.seeds import check_seed
+
+#: More in one list is a typo, and would fill the memory.
+MOST_VALUES = 10_000
+_MOST_LETTERS = 80  # of a value in a message
 
 
 def seconds(limit: str | float | None) -> float | None:
@@ -18,40 +23,65 @@ def seconds(limit: str | float | None) -> float | None:
     except ValueError:
         parts = []
     total = sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
-    if total <= 0:
-        raise RequestError(f"time_limit = {limit!r} does not fit", 'Write 600, "90m" or "1h30m".')
+    if not 0 < total < float("inf"):
+        raise RequestError(
+            f"time_limit = {short(limit)} does not fit", 'Write 600, "90m" or "1h30m".'
+        )
     return total
 
 
-def number_list(key: str, given: Any) -> list[int]:
-    """Whole numbers as a list, or as text such as "0-2,7"."""
-    try:
-        numbers = _numbers(given) if isinstance(given, str) else given
-    except ValueError:
-        numbers = []
+def number_list(key: str, given: Any, least: int = 0) -> list[int]:
+    """Whole numbers from `least` on, each once: a list, a number, or text such as "0-2,7"."""
+    numbers = _numbers(key, given) if isinstance(given, str) else given
     if _whole(given):
         numbers = [given]
     if not isinstance(numbers, list) or not numbers or not all(_whole(each) for each in numbers):
-        raise RequestError(f"{key} = {given!r} is not a list of numbers", "Write 0,1,2 or 0-2.")
+        raise RequestError(
+            f"{key} = {short(given)} is not a list of numbers", "Write 0,1,2 or 0-2."
+        )
+    check_length(key, len(numbers))
+    for number in numbers:
+        if number < least:
+            raise RequestError(f"{key}: {number} does not fit", f"Take numbers from {least} on.")
     return list(dict.fromkeys(numbers))
 
 
-def _numbers(text: str) -> list[int]:
+def seed_list(key: str, given: Any) -> list[int]:
+    """Seeds, written like other numbers."""
+    return [check_seed(seed) for seed in number_list(key, given)]
+
+
+def _numbers(key: str, text: str) -> list[int]:
+    """What a text says, in full: a part that is not understood is an error."""
     numbers: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        numbers += range(int(first), int(last) + 1) if dash else [int(first)]
+        match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            what = "goes down" if match else "is not a number"
+            raise RequestError(
+                f"{key} = {short(text)}: {short(part.strip())} {what}", "Write 0,1,2 or 0-2."
+            )
+        check_length(key, len(numbers) + last - first + 1)
+        numbers += range(first, last + 1)
     return numbers
+
+
+def check_length(key: str, length: int) -> None:
+    """Refuse a list that is too long."""
+    if length > MOST_VALUES:
+        raise RequestError(
+            f"{key} has {length:,} values", f"A list of a sweep has at most {MOST_VALUES:,}."
+        )
 
 
 def texts(key: str, given: Any) -> list[str]:
     """A list of names, or one name."""
     if isinstance(given, str):
         given = [given]
-    if given is None:
-        raise RequestError(f"{key} is missing", f'Write {key} = ["..."].')
     if not isinstance(given, list) or not given or not all(isinstance(n, str) for n in given):
-        raise RequestError(f"{key} = {given!r} does not fit", f'Write {key} = ["..."].')
+        raise RequestError(f"{key} = {short(given)} does not fit", f'Write {key} = ["..."].')
+    check_length(key, len(given))
     return given
 
 
@@ -64,3 +94,9 @@ def tables(key: str, given: Any) -> list[dict[str, Any]]:
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def short(value: Any) -> str:
+    """A value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."

@@ -15,5 +15,9 @@ def read_toml(path: Path, remedy: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror}", "Check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise RequestError(f"{path} is not valid TOML: it is no text in UTF-8", remedy) from None
+    except RecursionError:
+        raise RequestError(f"{path} is not valid TOML: it is nested too deeply", remedy) from None
+    except ValueError as error:  # also a number of thousands of digits
         raise RequestError(f"{path} is not valid TOML: {error}", remedy) from None

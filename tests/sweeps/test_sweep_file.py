@@ -158,7 +158,7 @@ def test_threads_are_the_cores_divided_by_the_jobs(read, monkeypatch):
         (GRID + "[method.ncm]\nmode = 'x'", 8, ["'mode'", "config = { mode"]),
         (GRID + "[resources.ncm]\nmemory = 3", 7, ["'memory'", "memory_gb"]),
         ("methods = ncm", None, ["not valid TOML", "line 1"]),
-        ("", None, ["methods is missing"]),
+        ("", None, ["no run is asked for", "[[grid]]"]),
     ],
 )
 def test_a_mistake_is_said_with_its_place_and_remedy(read, tmp_path, text, line, expected):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fsdil_bench.analysis.boards import make_sheets
 from fsdil_bench.analysis.grouping import safe_name
+from fsdil_bench.analysis.orders import make_order_boards
 from fsdil_bench.analysis.unfinished import Unfinished
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.records.identity import SEALED_SUFFIX
@@ -17,6 +18,7 @@ from fsdil_bench.system.atomic_files import write_atomically
 from .csv_json import all_json, board_csv
 from .latex import latex
 from .markdown import board_page, index_page, paper_page, sheet_page
+from .orders import index_lines, order_files
 from .page import page
 from .paper_lines import make_paper_lines
 
@@ -37,8 +39,9 @@ def write_leaderboards(
     known |= {record.run_id for record in records}
     stray = [run for run in unfinished if run.run_id not in known]
     paper_lines = make_paper_lines(sheets, registry)
+    order_boards = make_order_boards(records)
     files = {
-        "README.md": index_page(sheets, stray, paper_lines),
+        "README.md": index_page(sheets, stray, paper_lines) + index_lines(order_boards),
         "index.html": page(sheets, stray, paper_lines),
         "leaderboards.json": all_json(sheets, stray, paper_lines),
         "paper.md": paper_page(paper_lines),
@@ -50,6 +53,7 @@ def write_leaderboards(
         for board in sheet.boards:
             files[f"{board.name}.md"] = board_page(sheet, board)
             files[f"{board.name}.csv"] = board_csv(board)
+    files |= order_files(order_boards)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
