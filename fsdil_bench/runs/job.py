@@ -96,10 +96,14 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
 
     For a sealed run, the plugin that offers the method is not imported here.
     """
-    if request.sealed and any(plugin.third_party for plugin in registry.plugins):
-        from .sealed.plugins import sealed_registry
+    if request.sealed:
+        from .sealed.server import shared_server
 
-        registry = sealed_registry(request, registry)
+        shared_server()  # it gets ready while this process prepares the rest
+        if any(plugin.third_party for plugin in registry.plugins):
+            from .sealed.plugins import sealed_registry
+
+            registry = sealed_registry(request, registry)
     job = identify(request, registry)
 
     from fsdil_bench.models.device import choose

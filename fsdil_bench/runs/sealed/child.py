@@ -56,7 +56,12 @@ def preload() -> None:
     """Import what comes with the harness, and what most backbones need to run the model."""
     import open_clip  # noqa: F401
 
-    _own_plugins()
+    registry = _own_plugins()
+    for name, info in registry.backbones.items():
+        if not info.pattern:
+            describe_backbone(info, name)
+    for method in registry.methods.values():
+        code_version(method.factory)  # remembers what it has read
 
 
 @cache

@@ -6,8 +6,8 @@ pass and that over test sets of no domain have processes of their own. Images, f
 embedded texts are handed over by this process, so the other processes know no sample ids, no labels
 or domains of test images, no later domain, and neither the data, the cache nor the run's folder.
 
-This is for honesty, not against malice: nothing keeps a process from searching for files on its
-own. `fsdil_bench.runs.sealed.child` is the other side.
+What a process does besides is noted or prevented (`watch`, `import_guard`, Landlock).
+`fsdil_bench.runs.sealed.child` is the other side.
 """
 
 from __future__ import annotations

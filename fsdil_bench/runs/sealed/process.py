@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,44 +15,16 @@ from typing import Any, NamedTuple
 import torch
 
 from fsdil_bench.errors import FsdilError
-from fsdil_bench.system import posix
-from fsdil_bench.system.fork_server import ForkServer, News
-from fsdil_bench.system.fresh_interpreters import FreshInterpreters
+from fsdil_bench.system.fork_server import News
 
-from .task import environment, module_paths
+from .server import close_server, shared_server
 from .wire import Channel, Message
 
-_MODULE = "fsdil_bench.runs.sealed.child"
 _GRACE = 10  # seconds within which it must be known how a process ended
 _MOST_OUTPUT = 20_000  # characters of a process's output that the log keeps
 _MOST_NOTES = 1 << 20  # bytes about one process
 
-_shared: list[ForkServer | FreshInterpreters] = []
 _keys = count()
-
-
-def shared_server() -> ForkServer | FreshInterpreters:
-    """What starts the processes of all sealed runs of this process.
-
-    It has imported what every method needs, but nothing of any plugin.
-    """
-    if not _shared:
-        variables = environment() | {"PYTHONPATH": os.pathsep.join(module_paths())}
-        command, folder = (sys.executable, "-P"), tempfile.gettempdir()
-        _shared.append(
-            ForkServer(_MODULE, environment=variables, command=command, folder=folder, grace=_GRACE)
-            if posix.CAN_FORK
-            else FreshInterpreters(_MODULE, environment=variables, command=command, folder=folder)
-        )
-        atexit.register(close_server)
-    return _shared[0]
-
-
-def close_server() -> None:
-    """End the server; the next sealed run starts another."""
-    atexit.unregister(close_server)
-    while _shared:
-        _shared.pop().close()
 
 
 class Ended(NamedTuple):

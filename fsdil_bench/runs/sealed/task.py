@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fsdil_bench.cache.folder import cache_folder
-from fsdil_bench.data.streams import SEALED
 from fsdil_bench.plugins.registry import Plugin, Registry
 from fsdil_bench.system import landlock
 
+from .server import environment, module_paths
+
 if TYPE_CHECKING:
     from fsdil_bench.runs.job import Job
-
-_LEADS_TO_SAMPLES = ("FSDIL_CACHE", "FSDIL_DATA")
 
 
 def describe(job: Job) -> dict[str, Any]:
@@ -88,13 +85,3 @@ def _plugins(job: Job) -> dict[str, Any]:
 def _root(plugin: Plugin) -> str:
     """The top package of an installed plugin; empty for a file."""
     return plugin.module.partition(":")[0].partition(".")[0]
-
-
-def environment() -> dict[str, str]:
-    """This process's environment without what leads to samples."""
-    return {k: v for k, v in os.environ.items() if k not in _LEADS_TO_SAMPLES} | {SEALED: "1"}
-
-
-def module_paths() -> list[str]:
-    """Where modules are found, whatever the working folder is."""
-    return [str(Path(entry).absolute()) for entry in sys.path]
