@@ -12,6 +12,7 @@ from . import (
     listing,
     loading,
     pictures,
+    sealed,
     sweeps,
     tower_passes,
 )
@@ -24,6 +25,7 @@ BENCHMARKS = {
     "listing": listing.main,
     "loading": loading.main,
     "pictures": pictures.main,
+    "sealed": sealed.main,
     "sweeps": sweeps.main,
     "tower-passes": tower_passes.main,
 }

@@ -77,7 +77,8 @@ def fsdil_launchers() -> Iterable[LauncherInfo]:  # type: ignore[empty-body]
 def fsdil_run_finished(record: Record) -> None:
     """Take notice of a finished run, after its record is on disk (to upload it, to notify).
 
-    An error raised here is reported and does not touch the run.
+    An error raised here is reported and does not touch the run. It is not called after a sealed
+    run, whose harness runs no code of plugins that it can do without.
 
     Example:
         ```python
