@@ -32,7 +32,6 @@ _NOT_SHOWN = ("command", "time", "resumed_after")  # shown elsewhere, or of no i
 MOST_IMAGES = 60_000
 #: With more domains, the page shows what a router chose after the last domain alone.
 MOST_DOMAINS = 12
-_PLACES = {"tied": "undecided", "behind": "worse"}
 
 
 class _Pool:
@@ -85,6 +84,13 @@ def _sheet(sheet: Sheet, thumbnails: Thumbnails | None, pool: _Pool) -> dict[str
         **_images(sheet, thumbnails),
         "shots": sheet.shots,
         "scenarios": [board.key.scenario for board in sheet.boards],
+        "smallest_difference": [
+            {
+                metric: _two(found.smallest_difference)
+                for metric, found in getattr(board, "standing", {}).items()
+            }
+            for board in sheet.boards
+        ],
         "rows": [_row(label, own, pool) for label, own in sheet.rows_by_label().items()],
     }
 
@@ -160,7 +166,7 @@ def _score(row: Row, metric: str) -> list[Any]:
         *known,
         _two(found.low),
         _two(found.high),
-        _PLACES.get(found.place, found.place),
+        found.place,
         found.covers,
     ]
 

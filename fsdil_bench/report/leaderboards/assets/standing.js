@@ -7,7 +7,7 @@ function listed(names) {
 }
 
 function smallestText(sheet, shots, metric) {
-  const smallest = ((sheet.smallest || {})[shots] || [])[metric];
+  const smallest = (sheet.smallest_difference[sheet.shots.indexOf(shots)] || {})[data.metrics[metric]];
   return smallest === null || smallest === undefined ? "" : `This board could have seen a difference of ${points(smallest)}.`;
 }
 
@@ -15,11 +15,12 @@ function standingText(sheet, shots, metric) {
   const at = (place) => sheet.rows.filter((row) => row.cells[shots] && row.cells[shots].scores[metric][4] === place).map((row) => row.label);
   const [best] = at("best");
   if (best === undefined) return "";
-  const undecided = at("undecided");
-  const first = undecided.length
-    ? `${best} has the best mean, but ${listed(undecided)} ${undecided.length > 1 ? "are" : "is"} undecided against it: the data cannot tell which is better.`
-    : `${best} is best: all others are worse.`;
-  return `${first} ${smallestText(sheet, shots, metric)}`.trim();
+  const [tied, undecided] = [at("tied"), at("undecided")];
+  const are = (names, text) => names.length > 0 && `${listed(names)} ${names.length > 1 ? "are" : "is"} ${text}.`;
+  return [
+    tied.length || undecided.length ? `${best} has the best mean.` : `${best} is best; all others that compete are worse.`,
+    are(tied, "not distinguishable from it"), are(undecided, "undecided"), smallestText(sheet, shots, metric),
+  ].filter(Boolean).join(" ");
 }
 
 function standingList(sheet, shots, columns) {
