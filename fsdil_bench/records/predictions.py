@@ -77,7 +77,7 @@ def due_arrays(record: Record) -> Iterator[tuple[str, int, int]]:
     tests = record.test_counts
     yield "labels", sum(tests), classes
     yield "domains", sum(tests), len(tests)
-    yield "groups", sum(tests), 2**31
+    yield "groups", sum(tests), sum(tests)
     for t in range(len(tests)):
         seen = sum(tests[: t + 1])
         yield f"classes_{t}", seen, classes
