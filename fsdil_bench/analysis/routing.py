@@ -13,8 +13,7 @@ def routing_confusion(record: Record) -> list[np.ndarray] | None:
     """After each domain t a matrix of percentages: row i has the images of domain i, column j those
     of them that were sent to domain j.
 
-    None for methods that do not guess the domain and for records without their predictions. Rows
-    add up to 100, unless images were sent to a domain that is not known yet.
+    None for methods that do not guess the domain and for records without their predictions.
     """
     if not record.routing or not has_predictions([record]):
         return None
@@ -27,7 +26,5 @@ def routing_confusion(record: Record) -> list[np.ndarray] | None:
 
 def _confusion(domains: np.ndarray, routed: np.ndarray, size: int) -> np.ndarray:
     true = domains[: len(routed)].astype(int)
-    known = (routed >= 0) & (routed < size)
-    counts = np.zeros((size, size))
-    np.add.at(counts, (true[known], routed[known].astype(int)), 1)
-    return 100 * counts / np.maximum(1, np.bincount(true, minlength=size))[:, None]
+    counts = np.bincount(true * size + routed, minlength=size * size).reshape(size, size)
+    return np.asarray(100 * counts / np.bincount(true, minlength=size)[:, None])

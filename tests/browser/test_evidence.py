@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fsdil_bench.records.verdict_file import make_verdict, save_verdict
 from fsdil_bench.report.leaderboards import write_leaderboards
 from fsdil_bench.report.leaderboards.page import for_script
 from fsdil_bench.report.leaderboards.page_data import _evidence
@@ -36,7 +38,7 @@ def with_evidence(data):
     rows["own"]["cells"]["4"]["verified"] = confirmed
     rows["liar"]["cells"]["1"] |= {
         "verified": ["differs", "Ada", "2026-02-04", "1.2.3"],
-        "differs": True,
+        "differs": ["AA* of seed 0 differs."],
         "suspicions": ["It opened a socket.", f"It wrote {NASTY}."],
     }
     for row in rows.values():
@@ -172,11 +174,27 @@ def test_contrast(page, theme):
 
 def test_the_fields_of_a_row():
     verdict = SimpleNamespace(outcome="close", who="Ada", when="today", version="1", platform="x")
-    row = SimpleNamespace(verified=verdict, differs_from_ordinary=True, suspicions=["a", "b"])
+    row = SimpleNamespace(
+        verified=verdict, differs_from_ordinary=True, suspicions=["a", "b"], differences=("c",)
+    )
     assert _evidence(row) == {
         "verified": ["close", "Ada", "today", "1"],
-        "differs": True,
+        "differs": ["c"],
         "suspicions": ["a", "b"],
     }
     plain = SimpleNamespace(verified=None, differs_from_ordinary=False, suspicions=[])
     assert _evidence(plain) == {}
+
+
+def test_the_badges_of_records(opened, made, tmp_path):
+    own = made.make_record(tmp_path / "runs", "own", suspicions=["It opened a socket."])
+    stranger = made.make_record(tmp_path / "runs", "stranger")
+    stranger = dataclasses.replace(stranger, method=stranger.method | {"plugin": "other 1.0"})
+    save_verdict(own, make_verdict(own, "identical", who="Ada", sealed=False))
+    assert stranger.third_party
+    write_leaderboards([own, stranger], tmp_path / "out")
+    with opened(tmp_path / "out" / "index.html") as page:
+        assert badges(page, "own") == ["✓ verified", "⚠ suspicious"]
+        assert badges(page, "stranger") == ["⚠ not sealed"]
+        page.get_by_role("button", name="verified").click()
+        assert "1-shot: run again by Ada on 20" in page.locator("#note").text_content()

@@ -121,7 +121,7 @@ def _row(label: str, own: Mapping[int, Row], pool: _Pool) -> dict[str, Any]:
         "paper": about.get("paper", ""),
         "free": all(row.exemplar_free for row in own.values()),
         **({"features": True} if any(row.keeps_features for row in own.values()) else {}),
-        **({"third": True} if any(getattr(r, "third_party", False) for r in own.values()) else {}),
+        **({"third": True} if any(row.third_party for row in own.values()) else {}),
         "config": pool.add(next(iter(own.values())).key.options),
         "code": pool.add(about.get("code", {})),
         "cells": {str(shots): _cell(row, pool) for shots, row in own.items()},
@@ -147,12 +147,12 @@ def _cell(row: Row, pool: _Pool) -> dict[str, Any]:
 def _evidence(row: Row) -> dict[str, Any]:
     """Who ran it again, and what speaks against it."""
     found: dict[str, Any] = {}
-    if verified := getattr(row, "verified", None):
+    if verified := row.verified:
         found["verified"] = [verified.outcome, verified.who, verified.when, verified.version]
-    if getattr(row, "differs_from_ordinary", False):
-        found["differs"] = True
-    if suspicions := getattr(row, "suspicions", ()):
-        found["suspicions"] = list(suspicions)
+    if row.differs_from_ordinary:
+        found["differs"] = list(row.differences)
+    if row.suspicions:
+        found["suspicions"] = row.suspicions
     return found
 
 

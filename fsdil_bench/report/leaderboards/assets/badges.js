@@ -32,15 +32,14 @@ function badgesOf(row, shots) {
   if (sealed.length) {
     add(`${share(sealed)}sealed`, row.third && open.length ? "warn" : "good",
       byBoard(sealed, () => "sealed: learning and predicting ran in separate processes, without labels and test images at hand."), open);
-  } else if (row.third && cells.length) add("not sealed", "warn", open, "A method from outside of this project is only evidence if it ran sealed.");
+  } else if (row.third && cells.length) add("not sealed", "warn", open, "Such a run of a third-party method is for development: it is shown and does not compete.");
   const verified = having((cell) => cell.verified && cell.verified[0] !== "differs");
   if (verified.length) add(`${share(verified)}verified`, "good", byBoard(verified, verdictText));
   const refuted = having((cell) => cell.verified && cell.verified[0] === "differs");
   if (refuted.length) add("not confirmed", "warn", byBoard(refuted, verdictText));
   const differing = having((cell) => cell.differs);
   if (differing.length) {
-    add("differs from its ordinary run", "warn", byBoard(differing, () => "the sealed run predicted differently from the ordinary run of the same id. "
-      + "Methods that use more than the image in front of them do."));
+    add("differs from its ordinary run", "warn", byBoard(differing, (cell) => ["a sealed run predicted differently from the ordinary run of the same id.", ...cell.differs].join(" ")));
   }
   const suspicious = having((cell) => cell.suspicions);
   if (suspicious.length) add("suspicious", "warn", byBoard(suspicious, (cell) => cell.suspicions.join(" ")));
