@@ -31,7 +31,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy fsdil_bench methods scenarios
 
 boards: $(VENV)/.installed  ## the leaderboards again from their records; fails where they differ
-	$(BIN)/fsdil-bench leaderboard leaderboards/records --out leaderboards
+	$(BIN)/fsdil-bench leaderboard leaderboards/records --out leaderboards --thumbnails
 	@git --no-pager diff --stat -- leaderboards
 	@test -z "$$(git status --porcelain -- leaderboards)" || \
 		{ echo "leaderboards/ is not what its records say: commit what is there now"; exit 1; }

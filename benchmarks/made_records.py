@@ -50,14 +50,23 @@ def make_record(
     arrays: dict[str, np.ndarray] = {
         "labels": labels.astype(np.int32), "domains": domain_of.astype(np.int16)
     }  # fmt: skip
-    matrix, oracle = [], []
+    matrix, oracle, routing = [], [], []
     for t in range(domains):
         seen = domain_of <= t
         chance = level - 0.06 * domain_of[seen] - 0.02 * (t - domain_of[seen])
         right = hardness[seen] < chance
         arrays[f"classes_{t}"] = np.where(right, labels[seen], (labels[seen] + 1) % CLASSES)
         matrix.append(accuracy_row(right, domain_of[seen], t + 1))
-        oracle.append(accuracy_row(hardness[seen] < chance + 0.03, domain_of[seen], t + 1))
+        if router:
+            told = hardness[seen] < chance + 0.03
+            arrays[f"oracle_{t}"] = np.where(told, labels[seen], (labels[seen] + 1) % CLASSES)
+            oracle.append(accuracy_row(told, domain_of[seen], t + 1))
+            own = domain_of[seen]
+            found = np.arange(len(own)) % 25 >= 2 * t  # 8 % more go astray after every domain
+            arrays[f"routed_{t}"] = np.where(
+                found, domain_of[seen], (domain_of[seen] + 1) % (t + 1)
+            )
+            routing.append(100.0 * float(found.mean()))
     spec = {
         "method": method, "config": config or {}, "scenario": scenario, "seed": seed,
         "backbone": backbone, "precision": "fp32", "order": names, "base_limit": None,
@@ -89,7 +98,7 @@ def make_record(
         metrics=scores(matrix, counts),
         oracle_matrix=oracle if router else None,
         oracle_metrics=scores(oracle, counts) if router else None,
-        routing=[100.0 - 8 * t for t in range(domains)] if router else None,
+        routing=routing or None,
         sealed=sealed,
         cost=_cost(level, seed, domains, images),
         provenance={

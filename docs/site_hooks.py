@@ -16,7 +16,7 @@ DOCS, BOARDS = "docs/", "leaderboards/"
 def on_files(files: Files, config: Any) -> Files:
     """Add the boards, which are generated beside their records, and how options were chosen."""
     folder = ROOT / BOARDS
-    for path in sorted([*folder.iterdir(), *folder.glob("tuning/*")]):
+    for path in sorted([*folder.iterdir(), *folder.glob("t*/*")]):  # thumbnails and tuning
         uri = site_uri(f"{BOARDS}{path.relative_to(folder).as_posix()}")
         if path.is_file() and uri:
             files.append(File.generated(config, uri, abs_src_path=str(path)))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
-from fsdil_bench import Record
+import pytest
+
 from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.sweeps.launchers.launcher import ELSEWHERE, Resources
 from fsdil_bench.sweeps.plan import Cell
@@ -18,11 +21,22 @@ def make_cell(out: Path, number: int = 0, *, base: Path | None = None, limit=Non
 
 
 def write_record(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    spec = {"method": "m", "scenario": "toy-1shot", "seed": 0}
-    cost = {"seconds": {"learn": 7.0}}
-    record = Record("id", spec, {}, [[1.0]], {"AA*": 1.0}, cost, {"threads": 1}, "0")
+    """The record of a run of one domain that took seven seconds."""
+    made = _made_records().make_record(
+        folder / "made", "m", "toy-1shot", domains=1, images=5, threads=1
+    )
+    seconds = {"seconds": {"learn": 7.0}}
+    record = replace(made, cost=made.cost | seconds | {"per_domain": [seconds | {"images": {}}]})
+    (made.folder / "predictions.npz").rename(folder / "predictions.npz")
+    shutil.rmtree(folder / "made")
     (folder / "record.json").write_text(record.to_json())
+
+
+def _made_records():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent.parent))
+        from benchmarks import made_records
+    return made_records
 
 
 class FakeLauncher:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.records.record import Record
 
+from .evidence import differing_copies
 from .grouping import (
     BoardKey,
     RowKey,
@@ -29,7 +30,7 @@ from .unfinished import Unfinished
 
 @dataclass(frozen=True)
 class Board:
-    """Rows that may be compared, the best AA* first."""
+    """Rows that may be compared, the best AA* first; those for development come last."""
 
     key: BoardKey
     rows: tuple[Row, ...]
@@ -88,21 +89,24 @@ class Sheet:
         return [row for board in self.boards for row in board.rows]
 
     def rows_by_label(self) -> dict[str, dict[int, Row]]:
-        """Each method's rows by shots. The method with the most boards comes first, then by AA*."""
+        """Each method's rows by shots. The method with the most boards comes first, then by AA*;
+        those with a row for development come last."""
         found: dict[str, dict[int, Row]] = {}
         for board in self.boards:
             for row in board.rows:
                 found.setdefault(row.label, {})[board.shots] = row
         return dict(sorted(found.items(), key=lambda item: (self._rank(item[1]), item[0])))
 
-    def _rank(self, own: Mapping[int, Row]) -> tuple[int, float]:
+    def _rank(self, own: Mapping[int, Row]) -> tuple[bool, int, float]:
         """Sums of AA* are compared only between methods with as many boards."""
         means = [mean for row in own.values() if (mean := row.scores["AA*"].mean) is not None]
-        return len(self.boards) - len(means), -round(sum(means), 6)
+        development = any(row.for_development for row in own.values())
+        return development, len(self.boards) - len(means), -round(sum(means), 6)
 
 
 def make_sheets(records: Sequence[Record], unfinished: Sequence[Unfinished] = ()) -> list[Sheet]:
     """All boards, in sheets. A run that is there twice counts once."""
+    differing = differing_copies(records)
     distinct = distinct_runs(records)
     finished = {record.run_id for record in distinct}
     unfinished = [run for run in unfinished if run.run_id not in finished]
@@ -110,7 +114,7 @@ def make_sheets(records: Sequence[Record], unfinished: Sequence[Unfinished] = ()
     for key, members in group_into_boards(distinct).items():
         own = [run for run in unfinished if _belongs(run, members[0])]
         sheets[key.sheet][key] = _runs_by_row(members, own)
-    return [_make_sheet(key, boards) for key, boards in sorted(sheets.items())]
+    return [_make_sheet(key, boards, differing) for key, boards in sorted(sheets.items())]
 
 
 #: The finished and unfinished runs of each row of a board.
@@ -133,13 +137,17 @@ def _runs_by_row(records: Sequence[Record], unfinished: Sequence[Unfinished]) ->
     return dict(sorted(rows.items()))
 
 
-def _make_sheet(key: SheetKey, boards: Mapping[BoardKey, _Runs]) -> Sheet:
+def _make_sheet(
+    key: SheetKey, boards: Mapping[BoardKey, _Runs], differing: Mapping[str, str]
+) -> Sheet:
     labels = row_labels({row for runs in boards.values() for row in runs})
-    made = [Board(board, _make_rows(runs, labels)) for board, runs in boards.items()]
+    made = [Board(board, _make_rows(runs, labels, differing)) for board, runs in boards.items()]
     return Sheet(key, tuple(sorted(made, key=lambda board: board.shots)))
 
 
-def _make_rows(runs: _Runs, labels: Mapping[RowKey, str]) -> tuple[Row, ...]:
+def _make_rows(
+    runs: _Runs, labels: Mapping[RowKey, str], differing: Mapping[str, str]
+) -> tuple[Row, ...]:
     scores = scores_of_rows({key: records for key, (records, _) in runs.items()})
     seeds = _seeds(
         [record for records, _ in runs.values() for record in records],
@@ -149,10 +157,16 @@ def _make_rows(runs: _Runs, labels: Mapping[RowKey, str]) -> tuple[Row, ...]:
     for key, (records, unfinished) in runs.items():
         finished = {record.seed for record in records}
         missing = tuple(seed for seed in seeds if seed not in finished)
-        rows.append(Row(key, labels[key], tuple(records), tuple(unfinished), missing, scores[key]))
-    # Rounded, so that noise in the last bit never decides about the order.
-    rows.sort(key=lambda row: (-round(row.scores["AA*"].mean or -1.0, 8), row.label))
+        twice = tuple(differing[r.run_id] for r in records if r.run_id in differing)
+        row = Row(key, labels[key], tuple(records), tuple(unfinished), missing, scores[key], twice)
+        rows.append(row)
+    rows.sort(key=_place)
     return tuple(rows)
+
+
+def _place(row: Row) -> tuple[bool, float, str]:
+    # Rounded, so that noise in the last bit never decides about the order.
+    return row.for_development, -round(row.scores["AA*"].mean or -1.0, 8), row.label
 
 
 def _seeds(records: Sequence[Record], unfinished: Sequence[Unfinished]) -> list[int]:

@@ -123,8 +123,12 @@ def rows_of_all_boards(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def distinct_runs(records: Iterable[Record]) -> list[Record]:
-    """Every run once, in a fixed order: of several copies one, and rather a sealed one."""
-    distinct = {record.run_id: record for record in sorted(records, key=lambda r: r.sealed)}
+    """Every run once, in a fixed order: of several copies one, and rather a sealed one.
+
+    `evidence.differing_copies` names those whose predictions differ.
+    """
+    copies = sorted(records, key=lambda r: (r.sealed, r.predictions_sha256))
+    distinct = {record.run_id: record for record in copies}
     return [distinct[run_id] for run_id in sorted(distinct)]
 
 

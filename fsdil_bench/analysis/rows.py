@@ -9,8 +9,10 @@ from statistics import fmean
 
 from fsdil_bench.records.metrics import mean_and_std, unseen_accuracy
 from fsdil_bench.records.record import Record
+from fsdil_bench.records.verdict_file import SavedVerdict
 from fsdil_bench.runs.audit import worst
 
+from .evidence import for_development, ordinary_differs, verdicts_of
 from .grouping import RowKey
 from .scores import Score
 from .unfinished import Unfinished
@@ -37,6 +39,7 @@ class Row:
     """The finished and unfinished runs of a method that differ in the seed alone.
 
     `missing_seeds` are seeds that other rows of the board have. `scores` are by metric.
+    `differences` say which of its runs are there twice, with different predictions.
     """
 
     key: RowKey
@@ -45,6 +48,7 @@ class Row:
     unfinished: tuple[Unfinished, ...]
     missing_seeds: tuple[int, ...]
     scores: dict[str, Score]
+    differences: tuple[str, ...] = ()
 
     @property
     def method(self) -> str:
@@ -75,6 +79,37 @@ class Row:
     def sealed(self) -> int:
         """How many of its runs were sealed."""
         return sum(record.sealed for record in self.records)
+
+    @property
+    def third_party(self) -> bool:
+        """Whether a plugin outside this package offers the method."""
+        return any(record.third_party for record in self.records)
+
+    @property
+    def for_development(self) -> bool:
+        """Whether it is a third-party method with a run that was not sealed: no evidence."""
+        return for_development(self.records)
+
+    @cached_property
+    def verdicts(self) -> list[SavedVerdict]:
+        """The verdicts on its runs that were repeated; a bad one first, then the newest."""
+        return verdicts_of(self.records)
+
+    @property
+    def verified(self) -> SavedVerdict | None:
+        """The verdict that says most about the row, None if no run was repeated."""
+        return self.verdicts[0] if self.verdicts else None
+
+    @property
+    def differs_from_ordinary(self) -> bool:
+        """Whether a sealed run predicted differently from the ordinary run of the same id."""
+        return bool(self.differences) or ordinary_differs(self.records)
+
+    @property
+    def suspicions(self) -> list[str]:
+        """What the audit of sealed processes found, each sentence once."""
+        found = [text for r in self.records for text in r.provenance.get("suspicions", ())]
+        return sorted(set(found))
 
     @property
     def audit(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fsdil_bench.records.metrics import METRICS, mean_and_std
 from fsdil_bench.records.record import Record
 
+from .evidence import competes
 from .grouping import RowKey
 from .statistics import best_group, interval
 
@@ -40,7 +41,7 @@ def scores_of_rows(
 ) -> dict[RowKey, dict[str, Score]]:
     """The scores of all rows of a board, by metric; rows without records have no score.
 
-    Methods that keep old images do not compete.
+    Methods that keep old images do not compete, nor do those with runs for development only.
     """
     finished = {key: records for key, records in rows.items() if records}
     places = {metric: _places(finished, metric) for metric in METRICS}
@@ -54,7 +55,7 @@ def _places(rows: Mapping[RowKey, Sequence[Record]], metric: str) -> dict[RowKey
     rivals = {
         key: records
         for key, records in sorted(rows.items())
-        if all(record.exemplar_free for record in records) and _one_per_seed(records)
+        if competes(records) and _one_per_seed(records)
     }
     group = best_group(rivals, metric)
     places = {key: "tied" if leads else "behind" for key, leads in group.items()}

@@ -22,6 +22,8 @@ from .common import debug_option, open_registry, plugin_option, read_records, st
 @click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
               help="Folder to write the boards to.")  # fmt: skip
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
+@click.option("--thumbnails", is_flag=True,
+              help="Show test images on the page, where a scenario draws them.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
 @strict_option
 @plugin_option
@@ -30,6 +32,7 @@ def leaderboard(
     runs: Sequence[Path],
     out: Path,
     copy_records: bool,
+    thumbnails: bool,
     as_json: bool,
     strict: bool,
     plugins: Sequence[str],
@@ -54,9 +57,15 @@ def leaderboard(
         click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
     if copy_records:
         leaderboards.copy_records(records, out)
-    files = leaderboards.write_leaderboards(records, out, unfinished, open_registry(plugins))
+    files = leaderboards.write_leaderboards(
+        records, out, unfinished, open_registry(plugins), thumbnails, tell=_say
+    )
     if as_json:
         click.echo(json.dumps([str(file) for file in files]))
         return
     for file in files:
         click.echo(file)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -70,6 +70,8 @@ def show(
     if record.oracle_matrix:
         title = "accuracy (%) with oracle domain"
         parts.append(terminal.matrix(record.oracle_matrix, record.domain_names, title))
+    if confusion := terminal.routing(record):
+        parts.append(confusion)
     if record.diagnostics:
         parts.append(terminal.diagnostics(record))
     parts += [terminal.cost(record), terminal.provenance(record)]

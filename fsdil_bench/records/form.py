@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from .files import levels
+
+_COSTS_PER_DOMAIN = ("state_bytes", "trained_parameters", "per_domain")
+_MOST_VALUES = 200_000  # in a record, without what a method says of itself; most have a thousand
 
 #: The version of the form that this version of fsdil-bench writes and reads.
 SCHEMA = 1
@@ -16,8 +22,24 @@ def form_problems(values: Any) -> list[str]:
     found = values.get("schema") if isinstance(values, dict) else None
     if found != SCHEMA:
         return [f"schema: this version of fsdil-bench reads {SCHEMA}, the record has {found!r}"]
+    own = {name: value for name, value in values.items() if name != "diagnostics"}
+    if sum(levels(own)) > _MOST_VALUES:  # the checks below would take minutes
+        return [f"the record: it holds more than {_MOST_VALUES:,} values"]
     errors = sorted(_validator().iter_errors(values), key=lambda error: list(map(str, error.path)))
-    return [_describe(error) for error in errors]
+    return [_describe(error) for error in errors] or list(_length_problems(values))
+
+
+def _length_problems(values: Mapping[str, Any]) -> Iterator[str]:
+    """Do all lists about domains have an entry for each?"""
+    names = [domain["name"] for domain in values["scenario"]["domains"]]
+    if values["spec"]["order"] != names:
+        yield "spec.order does not name the domains of scenario.domains"
+    lists = {f"cost.{key}": values["cost"][key] for key in _COSTS_PER_DOMAIN}
+    if diagnostics := values["diagnostics"]:
+        lists["diagnostics.per_domain"] = diagnostics.get("per_domain", [])
+    for place, entries in lists.items():
+        if len(entries) != len(names):
+            yield f"{place} has {len(entries)} entries for {len(names)} domains"
 
 
 @cache

@@ -21,10 +21,15 @@ import numpy as np
 
 from fsdil_bench.errors import RecordError
 
+from .files import read_json
 from .form import SCHEMA, form_problems
+from .labels import label_hashes, without_foreign_labels
+from .predictions import PREDICTIONS_FILE, read_predictions
+from .recompute import recompute, score_problems, truth_problems
 
 RECORD_FILE = "record.json"
-PREDICTIONS_FILE = "predictions.npz"
+
+MAX_BYTES = 16 << 20  # of a record.json; usual ones have some ten thousand
 
 #: Fields that a file has only where they are not at this value: earlier records do not have them.
 _LEFT_OUT_AT = {
@@ -105,6 +110,13 @@ class Record:
         return [int(domain["test"]) for domain in self.scenario["domains"]]
 
     @property
+    def third_party(self) -> bool:
+        """Whether a plugin outside this package offers the method; older records do not say."""
+        plugin = self.method.get("plugin")
+        name = plugin.get("name", "") if isinstance(plugin, dict) else str(plugin or "")
+        return bool(name) and name.split(" ")[0] != "fsdil-bench"
+
+    @property
     def exemplar_free(self) -> bool:
         """Whether the method keeps no old images."""
         return bool(self.method["exemplar_free"])
@@ -129,19 +141,11 @@ class Record:
 
     @classmethod
     def load(cls, folder: Path) -> Record:
-        """Read the record of a run folder."""
-        path = Path(folder) / RECORD_FILE
-        try:
-            return cls(**_read(path), folder=Path(folder))
-        except TypeError as error:
-            raise RecordError(f"{path} is not a run record: {error}") from None
+        """Read the record of a run folder, with scores that were computed from its predictions.
 
-    def check_predictions(self, path: Path) -> None:
-        """Refuse a file of predictions that is missing or belongs to another run."""
-        if not path.is_file():
-            raise RecordError(f"{path} is missing", "Run it again with --fresh.")
-        if file_sha256(path) != self.predictions_sha256:
-            raise RecordError(f"{path} does not match its record", "One of the two was changed.")
+        A record that is damaged, has another form or says other scores is refused.
+        """
+        return _load(Path(folder))[0]
 
     def predictions(self) -> dict[str, np.ndarray]:
         """Per-sample results: `labels` and `domains` of all test images, and for every step t
@@ -150,10 +154,7 @@ class Record:
         `unseen_routed_<t>` in the same way."""
         if self.folder is None:
             raise RecordError("this record has no folder to read predictions from")
-        path = self.folder / PREDICTIONS_FILE
-        self.check_predictions(path)
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        return {name: array.copy() for name, array in _sound_predictions(self).items()}
 
 
 def find_records(
@@ -161,20 +162,32 @@ def find_records(
 ) -> list[Record]:
     """All complete runs below the given folders, in a fixed order.
 
-    A record that is damaged, or that another version wrote in another form, is left out, and `tell`
-    is called with the reason (by default as a Python warning). With `strict` it is an error.
+    Scores are computed from the predictions. A record is left out, and `tell` is called with the
+    reason (by default as a Python warning), if it is damaged, has the form of another version, says
+    other scores than its predictions, or has other labels than the rest (`records.labels`). With
+    `strict` that is an error.
     """
     for root in map(Path, roots):
         if not root.exists():
             raise RecordError(f"'{root}' does not exist", "Give a folder that holds runs.")
-    records = []
+    loaded = []
     for folder in find_folders(*map(Path, roots)):
         try:
-            records.append(_load_sound(folder))
+            record, arrays = _load(folder)
         except RecordError as error:
             if strict:
                 raise
             tell(f"left out: {error.message}")
+            continue
+        loaded.append((record, label_hashes(record, arrays)))
+    records = []
+    for record, why in without_foreign_labels(loaded):
+        if not why:
+            records.append(record)
+        elif strict:
+            raise RecordError(f"{record.folder}: {why}", "Run it again with --fresh.")
+        else:
+            tell(f"left out: {record.folder}: {why}")
     return sorted(records, key=lambda r: (r.spec["scenario"], r.spec["method"], r.seed, r.run_id))
 
 
@@ -183,8 +196,8 @@ def find_folders(*roots: Path) -> list[Path]:
     return sorted({path.parent for root in roots for path in root.rglob(RECORD_FILE)})
 
 
-def _load_sound(folder: Path) -> Record:
-    """The record of a folder, if it has the form of this version and matches its predictions."""
+def _load(folder: Path) -> tuple[Record, dict[str, np.ndarray]]:
+    """The record of a folder with recomputed scores, and its predictions."""
     values = _read(folder / RECORD_FILE)
     if problems := form_problems(values):
         raise RecordError(
@@ -192,25 +205,50 @@ def _load_sound(folder: Path) -> Record:
             "Use the version of fsdil-bench that wrote it, or run it again.",
         )
     record = Record(**values, folder=folder)
-    if (predictions := folder / PREDICTIONS_FILE).is_file():  # some publish scores alone
-        record.check_predictions(predictions)
-    return record
+    arrays = _sound_predictions(record)
+    due = recompute(record, arrays)
+    if found := list(score_problems(record, due)):
+        more = f" (and {len(found) - 1} more differences)" if len(found) > 1 else ""
+        raise RecordError(
+            f"{folder / RECORD_FILE} does not match its predictions: {found[0]}{more}",
+            "One of the two was changed. Run it again with --fresh.",
+        )
+    return dataclasses.replace(record, **due), arrays
+
+
+def _sound_predictions(record: Record) -> dict[str, np.ndarray]:
+    """The predictions of a record; an error that names the file if they do not fit."""
+    assert record.folder is not None
+    found = read_predictions(record)
+    problems = list(found.problems)
+    if found.digest and found.digest != record.predictions_sha256:
+        problems = [f"{PREDICTIONS_FILE} does not match its record"]
+    problems = problems or list(truth_problems(record, found.arrays))
+    if problems:
+        raise RecordError(
+            f"{record.folder}/{problems[0]}",
+            "Restore the file, or run it again with --fresh.",
+        )
+    return found.arrays
 
 
 def _read(path: Path) -> dict[str, Any]:
     """The fields of a file of this version that was not changed after it was written."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = read_json(path, MAX_BYTES)
     except FileNotFoundError:
         raise RecordError(
             f"{path.parent} holds no complete run", "Run the same command again to finish it."
         ) from None
     except (ValueError, OSError) as error:
-        raise RecordError(f"{path} cannot be read: {error}", "Run it again with --fresh.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise RecordError(
+            f"{path} cannot be read: {reason}", "Run it again with --fresh."
+        ) from None
     if not isinstance(values, dict) or values.get("schema") != SCHEMA:
         found = values.get("schema") if isinstance(values, dict) else None
         raise RecordError(
-            f"{path} has schema {found}, this version reads {SCHEMA}",
+            f"{path} has schema {str(found)[:20]}, this version reads {SCHEMA}",
             "Use the version of fsdil-bench that wrote it, or run it again.",
         )
     if "content_sha256" in values and values["content_sha256"] != content_hash(values):

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fsdil_bench.analysis.routing import routing_confusion
 from fsdil_bench.records.metrics import METRICS, mean_and_std, unseen_accuracy
 from fsdil_bench.records.record import Record
 
@@ -97,6 +98,21 @@ def curves(record: Record) -> Table:
         change = f"{values[-1] - values[0]:+.1f}" if len(values) > 1 else "–"
         rows.append([name, line, f"{values[0]:.1f}", f"{values[-1]:.1f}", change])
     return table(["domain", "over the stream", "when learned", "at the end", "change"], rows)
+
+
+def routing(record: Record) -> Table | None:
+    """What a router takes each domain for at the end; None where that is not known."""
+    confusion = routing_confusion(record)
+    if confusion is None:
+        return None
+    rows = [
+        [
+            name,
+            *(Text(f"{value:5.1f}", style="bold" if i == j else "") for j, value in enumerate(row)),
+        ]
+        for i, (name, row) in enumerate(zip(record.domain_names, confusion[-1], strict=True))
+    ]
+    return table(["true domain", *record.domain_names], rows, "guessed domain (%) at the end")
 
 
 def diagnostics(record: Record) -> Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsdil_bench.data.scenario import Stream
+from fsdil_bench.errors import RecordError
 from fsdil_bench.records.identity import PROTOCOL, SEALED_SUFFIX
 from fsdil_bench.records.metrics import scores
 from fsdil_bench.records.record import Record, file_sha256
@@ -167,7 +168,8 @@ def _sealed_part(job: Job, folder: RunFolder, digest: str) -> dict[str, Any]:
 def _compared_with_ordinary(folder: RunFolder, digest: str) -> dict[str, str]:
     """Whether a sealed run predicts as the ordinary one of the same id, if that is complete."""
     ordinary = RunFolder(folder.path.with_name(folder.path.name.removesuffix(SEALED_SUFFIX)))
-    if not ordinary.complete:
+    try:
+        same = Record.load(ordinary.path).predictions_sha256 == digest
+    except RecordError:  # not complete, or damaged since
         return {}
-    same = Record.load(ordinary.path).predictions_sha256 == digest
     return {"ordinary_run": _SAME if same else _DIFFERENT}

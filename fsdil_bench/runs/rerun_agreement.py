@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from fsdil_bench.records.checks import read_arrays
 from fsdil_bench.records.metrics import unseen_accuracy
-from fsdil_bench.records.record import PREDICTIONS_FILE, Record
+from fsdil_bench.records.record import Record
 
 _TRUTH = ("labels", "domains", "unseen_labels", "unseen_sets")
 _SURROUNDINGS = (
@@ -90,9 +89,7 @@ def allowed(said: Mapping[str, Any], here: Mapping[str, Any], precision: str) ->
 
 def compare(record: Record, again: Record, tolerance: float | None = None) -> Verified:
     """Compare a record with another one of the same run."""
-    assert record.folder is not None
-    old = read_arrays(record.folder / PREDICTIONS_FILE)
-    new = again.predictions()
+    old, new = record.predictions(), again.predictions()
     places = tuple(surroundings(record.provenance, again.provenance))
     if set(old) != set(new) or any(
         not np.array_equal(old[name], new[name]) for name in _TRUTH if name in old

@@ -14,6 +14,7 @@ import fsdil_bench
 from fsdil_bench import Record, find_records
 from fsdil_bench.errors import RecordError
 from fsdil_bench.records import checks as record_checks
+from fsdil_bench.records import predictions
 from fsdil_bench.records.checks import NO_HASH, check_folder
 from fsdil_bench.records.record import content_hash, file_sha256, find_folders
 
@@ -187,11 +188,11 @@ def test_predictions_of_another_run(finished, folder):
 
 def test_missing_damaged_pickled_and_huge_predictions(folder, monkeypatch):
     path = folder / "predictions.npz"
-    monkeypatch.setattr(record_checks, "_MAX_ARRAYS", 100)
+    monkeypatch.setattr(predictions, "_MAX_BYTES", path.stat().st_size)
     assert "more than any predictions need" in problems(folder)
-    np.savez(path, labels=np.array([{}], dtype=object))
     monkeypatch.undo()
-    assert "cannot be read" in problems(folder)
+    rewrite_predictions(folder, lambda a: a.update(labels=np.array([{}], dtype=object)))
+    assert "labels in predictions.npz is object of shape (1,)" in problems(folder)
     path.write_bytes(b"no zip")
     assert "cannot be read" in problems(folder)
     path.unlink()
@@ -202,11 +203,12 @@ def test_an_array_that_claims_to_be_larger_than_its_bytes(folder):
     path = folder / "predictions.npz"
     header = b"{'descr': '<i8', 'fortran_order': False, 'shape': (10000000000000,), }"
     padded = header + b" " * (117 - len(header)) + b"\n"
-    with zipfile.ZipFile(path, "w") as archive:
+    rewrite_predictions(folder, lambda a: a.pop("labels"))
+    with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(
             "labels.npy", b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded
         )
-    assert "cannot be read" in problems(folder)
+    assert "labels in predictions.npz is int64 of shape (10000000000000,)" in problems(folder)
 
 
 def test_records_without_a_content_hash_are_accepted_with_a_note(folder):

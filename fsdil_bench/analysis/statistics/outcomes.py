@@ -14,10 +14,10 @@ import numpy as np
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.metrics import METRICS
+from fsdil_bench.records.recompute import kept as _kept
 from fsdil_bench.records.record import PREDICTIONS_FILE, Record
 
 _MOST_KEPT = 4096
-_kept: dict[str, np.ndarray] = {}
 
 
 def has_predictions(records: Sequence[Record]) -> bool:

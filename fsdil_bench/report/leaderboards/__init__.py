@@ -2,6 +2,7 @@
 
 columns                    what a board shows of a row; a new column is added there
 markdown, latex, page      the formats for readers (`page` is index.html, `page_data` its content)
+thumbnails                 pictures of test images beside the page
 csv_json                   the formats for programs
 orders                     mean and spread over orders of the domains, in all these formats
 paper_lines                measured numbers beside those that the paper reports

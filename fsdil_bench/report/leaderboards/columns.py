@@ -214,6 +214,12 @@ def json_row(row: Row) -> dict[str, Any]:
             "exemplar_free": row.exemplar_free,
             **({"keeps_features": True} if row.keeps_features else {}),
             "sealed": row.sealed,
+            "third_party": row.third_party,
+            "for_development": row.for_development,
+            "verified": json_verdicts(row),
+            "differs_from_ordinary": row.differs_from_ordinary,
+            "differences": list(row.differences),
+            "suspicions": row.suspicions,
             "audit": row.audit,
             "oracle": json_value(row.oracle),
             "routing": json_value(row.routing),
@@ -222,6 +228,15 @@ def json_row(row: Row) -> dict[str, Any]:
             "command": reproduce(row.records),
         }
     return values
+
+
+def json_verdicts(row: Row) -> dict[str, Any] | None:
+    """Who ran a row again and how it came out, and how many of its runs; None if nobody did."""
+    if row.verified is None:
+        return None
+    found = dataclasses.asdict(row.verified)
+    shown = {name: found[name] for name in ("outcome", "who", "when", "version", "sealed")}
+    return shown | {"runs": len(row.verdicts)}
 
 
 def _json_score(row: Row, metric: str) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fsdil_bench.analysis.boards import Sheet
+from fsdil_bench.analysis.flips import packed, right_at_the_end, runs_of
+from fsdil_bench.analysis.routing import routing_confusion
 from fsdil_bench.analysis.rows import Row
+from fsdil_bench.analysis.statistics.outcomes import has_predictions
 from fsdil_bench.analysis.unfinished import Unfinished
 from fsdil_bench.records.metrics import METRICS
 from fsdil_bench.records.record import Record
@@ -21,8 +24,14 @@ from fsdil_bench.records.redaction import without_paths
 from .commands import reproduce
 from .formatting import number
 from .paper_lines import PaperLine
+from .thumbnails import COLUMNS, SIDE, Thumbnails
 
 _NOT_SHOWN = ("command", "time", "resumed_after")  # shown elsewhere, or of no interest
+
+#: Boards with more test images are not compared image by image: each run needs a bit for each.
+MOST_IMAGES = 60_000
+#: With more domains, the page shows what a router chose after the last domain alone.
+MOST_DOMAINS = 12
 
 
 class _Pool:
@@ -42,20 +51,23 @@ class _Pool:
 
 
 def page_data(
-    sheets: Sequence[Sheet], stray: Sequence[Unfinished], paper_lines: Sequence[PaperLine]
+    sheets: Sequence[Sheet],
+    stray: Sequence[Unfinished],
+    paper_lines: Sequence[PaperLine],
+    thumbnails: Mapping[str, Thumbnails],
 ) -> dict[str, Any]:
     """The content of the page's data element."""
     pool = _Pool()
     return {
         "metrics": list(METRICS),
-        "sheets": [_sheet(sheet, pool) for sheet in sheets],
+        "sheets": [_sheet(sheet, thumbnails.get(sheet.name), pool) for sheet in sheets],
         "stray": [_unfinished(run) for run in stray],
         "paper": [_paper_line(line) for line in paper_lines],
         "pool": pool.values,  # filled by now
     }
 
 
-def _sheet(sheet: Sheet, pool: _Pool) -> dict[str, Any]:
+def _sheet(sheet: Sheet, thumbnails: Thumbnails | None, pool: _Pool) -> dict[str, Any]:
     spec = sheet.first.spec
     options = {f"{key}": value for key, value in sorted(spec["scenario_options"].items())}
     if spec["base_limit"] is not None:
@@ -68,11 +80,36 @@ def _sheet(sheet: Sheet, pool: _Pool) -> dict[str, Any]:
         "options": options,
         "domains": sheet.first.domain_names,
         "tests": sheet.first.test_counts,
-        "classes": len(sheet.first.scenario["classes"]),
+        "classes": sheet.first.scenario["classes"],
+        **_images(sheet, thumbnails),
         "shots": sheet.shots,
         "scenarios": [board.key.scenario for board in sheet.boards],
+        "smallest_difference": [
+            {
+                metric: _two(found.smallest_difference)
+                for metric, found in getattr(board, "standing", {}).items()
+            }
+            for board in sheet.boards
+        ],
         "rows": [_row(label, own, pool) for label, own in sheet.rows_by_label().items()],
     }
+
+
+def _images(sheet: Sheet, thumbnails: Thumbnails | None) -> dict[str, Any]:
+    """What is needed to compare runs image by image: the labels, and pictures of some images."""
+    known = next((r for row in sheet.rows for r in row.records if has_predictions([r])), None)
+    if known is None or sum(known.test_counts) > MOST_IMAGES:
+        return {}
+    images: dict[str, Any] = {"labels": runs_of(known.predictions()["labels"])}
+    if thumbnails:
+        images["thumbnails"] = {
+            "file": thumbnails.file,
+            "side": SIDE,
+            "columns": COLUMNS,
+            "images": thumbnails.images,
+            "ids": thumbnails.ids,
+        }
+    return images
 
 
 def _row(label: str, own: Mapping[int, Row], pool: _Pool) -> dict[str, Any]:
@@ -84,6 +121,7 @@ def _row(label: str, own: Mapping[int, Row], pool: _Pool) -> dict[str, Any]:
         "paper": about.get("paper", ""),
         "free": all(row.exemplar_free for row in own.values()),
         **({"features": True} if any(row.keeps_features for row in own.values()) else {}),
+        **({"third": True} if any(row.third_party for row in own.values()) else {}),
         "config": pool.add(next(iter(own.values())).key.options),
         "code": pool.add(about.get("code", {})),
         "cells": {str(shots): _cell(row, pool) for shots, row in own.items()},
@@ -103,7 +141,19 @@ def _cell(row: Row, pool: _Pool) -> dict[str, Any]:
         cell["runs"] = [_run(record, pool) for record in sorted(row.records, key=lambda r: r.seed)]
     if row.audit:
         cell["audit"] = row.audit
-    return cell
+    return cell | _evidence(row)
+
+
+def _evidence(row: Row) -> dict[str, Any]:
+    """Who ran it again, and what speaks against it."""
+    found: dict[str, Any] = {}
+    if verified := row.verified:
+        found["verified"] = [verified.outcome, verified.who, verified.when, verified.version]
+    if row.differs_from_ordinary:
+        found["differs"] = list(row.differences)
+    if row.suspicions:
+        found["suspicions"] = row.suspicions
+    return found
 
 
 def _score(row: Row, metric: str) -> list[Any]:
@@ -112,7 +162,13 @@ def _score(row: Row, metric: str) -> list[Any]:
     known = [_two(found.mean), _two(found.std)]
     if not row.records:
         return known
-    return [*known, _two(found.low), _two(found.high), found.place, found.covers]
+    return [
+        *known,
+        _two(found.low),
+        _two(found.high),
+        found.place,
+        found.covers,
+    ]
 
 
 def _run(record: Record, pool: _Pool) -> dict[str, Any]:
@@ -140,6 +196,12 @@ def _run(record: Record, pool: _Pool) -> dict[str, Any]:
         run["oracle"] = _triangle(record.oracle_matrix)
     if record.routing:
         run["routing"] = [_two(value) for value in record.routing]
+    if confusion := routing_confusion(record):
+        shown = confusion if len(confusion) <= MOST_DOMAINS else confusion[-1:]
+        run["confusion"] = [_one(value) for each in shown for value in each.ravel().tolist()]
+    if sum(record.test_counts) <= MOST_IMAGES:
+        right = right_at_the_end(record)
+        run |= {} if right is None else {"right": packed(right)}
     if record.unseen:
         run["unseen"] = {
             "names": pool.add(record.unseen["names"]),
@@ -175,6 +237,12 @@ def _paper_line(line: PaperLine) -> list[Any]:
 
 def _two(value: float | None) -> float | None:
     return None if value is None else round(value, 2) + 0.0  # never -0.0
+
+
+def _one(value: float) -> float | int:
+    """One decimal, as an integer where it is one."""
+    short = round(value, 1)
+    return int(short) if short == int(short) else short
 
 
 def _brief(value: float) -> float | int:

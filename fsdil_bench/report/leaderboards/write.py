@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fsdil_bench.analysis.boards import make_sheets
 from fsdil_bench.analysis.grouping import safe_name
 from fsdil_bench.analysis.orders import make_order_boards
 from fsdil_bench.analysis.unfinished import Unfinished
-from fsdil_bench.plugins.registry import Registry
+from fsdil_bench.plugins.registry import Registry, load_registry
 from fsdil_bench.records.identity import SEALED_SUFFIX
 from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
 from fsdil_bench.system.atomic_files import write_atomically
@@ -21,6 +22,7 @@ from .markdown import board_page, index_page, paper_page, sheet_page
 from .orders import index_lines, order_files
 from .page import page
 from .paper_lines import make_paper_lines
+from .thumbnails import write_thumbnails
 
 
 def write_leaderboards(
@@ -28,11 +30,15 @@ def write_leaderboards(
     out: str | Path,
     unfinished: Sequence[Unfinished] = (),
     registry: Registry | None = None,
+    thumbnails: bool = False,
+    tell: Callable[[str], None] = warnings.warn,
 ) -> list[Path]:
     """Write all boards and an index `README.md` below `out`; returns the files.
 
     `unfinished` are runs without a record (`find_unfinished`), which boards show as such.
     `registry` knows the default options of the methods, to see which were changed by hand.
+    With `thumbnails` the page shows pictures of test images, of scenarios that compute them; `tell`
+    is called with the reason where that is not possible.
     """
     sheets = make_sheets(records, unfinished)
     known = {run.run_id for sheet in sheets for row in sheet.rows for run in row.unfinished}
@@ -40,9 +46,13 @@ def write_leaderboards(
     stray = [run for run in unfinished if run.run_id not in known]
     paper_lines = make_paper_lines(sheets, registry)
     order_boards = make_order_boards(records)
+    folder = Path(out)
+    drawn = {}
+    if thumbnails:
+        drawn = write_thumbnails(sheets, folder, registry or load_registry(), tell)
     files = {
         "README.md": index_page(sheets, stray, paper_lines) + index_lines(order_boards),
-        "index.html": page(sheets, stray, paper_lines),
+        "index.html": page(sheets, stray, paper_lines, drawn),
         "leaderboards.json": all_json(sheets, stray, paper_lines),
         "paper.md": paper_page(paper_lines),
     }
@@ -54,11 +64,10 @@ def write_leaderboards(
             files[f"{board.name}.md"] = board_page(sheet, board)
             files[f"{board.name}.csv"] = board_csv(board)
     files |= order_files(order_boards)
-    folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_atomically(folder / name, text)
-    return [folder / name for name in files]
+    return [folder / name for name in (*files, *(each.file for each in drawn.values()))]
 
 
 def copy_records(records: Sequence[Record], out: str | Path) -> None:

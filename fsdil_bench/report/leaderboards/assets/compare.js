@@ -1,4 +1,5 @@
-// Chosen methods of one sheet side by side: scores, the stream as a whole, and domain by domain.
+// Chosen methods of one sheet side by side: scores, the stream as a whole, domain by domain, and two
+// of them image by image.
 
 function differenceTable(sheet, rows, shots) {
   const [first, ...others] = rows;
@@ -40,7 +41,8 @@ function comparePanel(sheet, shots, view) {
     place.replaceChildren(
       el("div", { class: "controls" }, select("curves with", shots.map((k) => [k, `${k}-shot`]), state.shots, (k) => { state.shots = Number(k); draw(); }),
         el("button", { type: "button", onclick: () => view.clear() }, "Clear the choice")),
-      differenceTable(sheet, rows, shots), ...compareCharts(sheet, rows, state.shots, Math.max(300, place.clientWidth || 300)));
+      differenceTable(sheet, rows, shots), ...compareCharts(sheet, rows, state.shots, Math.max(300, place.clientWidth || 300)),
+      flipsPart(sheet, rows, state.shots, state));
   };
   const panel = el("details", { class: "panel compare", open: state.open, ontoggle: () => { state.open = panel.open; if (panel.open) draw(); } },
     el("summary", {}, rows.length ? `Compare methods (${rows.length} chosen)` : "Compare methods"), place);

@@ -2,7 +2,7 @@
 
 const data = JSON.parse(byId("data").textContent);
 const ABSENT = "–";
-const PLACES = { best: "best mean", tied: "not distinguishable from the best", behind: "worse than the best" };
+const PLACES = { best: "best mean", tied: "not distinguishable from the best", undecided: "undecided", behind: "worse than the best" };
 
 const two = (value) => (value === null || value === undefined ? ABSENT : value.toFixed(2));
 const signed = (value) => (value === null || value === undefined ? ABSENT : (value > 0 ? "+" : "") + value.toFixed(2));

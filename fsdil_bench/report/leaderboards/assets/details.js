@@ -4,13 +4,15 @@ function section(title, ...content) {
   return el("section", {}, el("h3", {}, title), content);
 }
 
+function heatCell(value, range, kind = null) {
+  const td = el("td", { class: kind }, value.toFixed(1));
+  const share = Math.round((90 * Math.max(0, Math.min(1, (value - range[0]) / (range[1] - range[0])))) / 1.2);
+  td.style.backgroundColor = `color-mix(in oklab, var(--heat) ${share}%, var(--paper))`;
+  return td;
+}
+
 function heatMap(rows, sheet, range, unseen, title) {
-  const cell = (value) => {
-    const td = el("td", {}, value.toFixed(1));
-    const share = Math.round((90 * Math.max(0, Math.min(1, (value - range[0]) / (range[1] - range[0])))) / 1.2);
-    td.style.backgroundColor = `color-mix(in oklab, var(--heat) ${share}%, var(--paper))`;
-    return td;
-  };
+  const cell = (value) => heatCell(value, range);
   const others = unseen ? pooled(unseen.names) : [];
   return wide(title,
     el("table", { class: "heat" },
@@ -31,7 +33,7 @@ function forgetting(rows, sheet) {
   }), { class: "plain" }));
 }
 
-function scoreTable(cell, runs, whole) {
+function scoreTable(cell, runs, whole, power) {
   const heads = ["score", "mean", "± std", "95 % interval", "place"];
   const rows = data.metrics.map((name, i) => {
     const [average, std, low, high, place] = cell.scores[i];
@@ -42,18 +44,7 @@ function scoreTable(cell, runs, whole) {
   const note = seedCount(cell) === 1
     ? "One seed: the interval covers the choice of test images only; how much the draw of the images and training matter is not known."
     : covers ? `The intervals cover ${covers}.` : "Without per-sample predictions there are no intervals.";
-  return [wide("scores", plainTable(heads, rows, { class: "plain" })), el("p", { class: "quiet" }, whole ? note : `These are over all seeds; the rest is of seed ${runs[0].seed}. ${note}`)];
-}
-
-function routingPart(runs, sheet) {
-  const routing = field(runs, "routing");
-  const oracle = field(runs, "oracle");
-  if (!routing) return null;
-  const plain = rowsOf(field(runs, "matrix"));
-  const informed = oracle && rowsOf(oracle);
-  return section("Guessing the domain",
-    wide("guessing the domain", plainTable(["after", "domain right", "accuracy", "with the true domain"], routing.map((value, t) => [sheet.domains[t],
-      [two(value), "number"], [two(mean(plain[t])), "number"], [informed ? two(mean(informed[t])) : ABSENT, "number"]]), { class: "plain" })));
+  return [wide("scores", plainTable(heads, rows, { class: "plain" })), power && el("p", {}, `${data.metrics[0]}: ${power}`), el("p", { class: "quiet" }, whole ? note : `These are over all seeds; the rest is of seed ${runs[0].seed}. ${note}`)];
 }
 
 function costPart(cell, runs, sheet) {
@@ -111,7 +102,8 @@ function unfinishedPart(cell) {
     cell.unfinished.map(([, , seed, state, failure]) => [String(seed), [state, state], failure || ABSENT]), { class: "plain" })));
 }
 
-function detailParts(sheet, row, cell, seed) {
+function detailParts(sheet, row, shots, seed) {
+  const cell = row.cells[shots];
   if (!cell || !cell.runs) return [cell ? unfinishedPart(cell) : el("p", {}, "Not run.")];
   const whole = seed === "mean";
   const runs = whole ? cell.runs : cell.runs.filter((run) => String(run.seed) === seed);
@@ -120,7 +112,7 @@ function detailParts(sheet, row, cell, seed) {
   const width = Math.max(260, Math.min(480, byId("details").clientWidth - 44));
   const lines = rows.map((_, i) => ({ name: sheet.domains[i], points: curveOf(rows, i) }));
   return [
-    section("Scores", scoreTable(cell, runs, whole)),
+    section("Scores", scoreTable(cell, runs, whole, smallestText(sheet, shots, 0))), evidencePart(row, shots),
     section("Accuracy on every domain seen (%)", heatMap(rows, sheet, range, runs[0].unseen, "Accuracy matrix")),
     section("Each domain over the stream", lineChart(lines, sheet.domains, range, width, `accuracy of ${row.label} on each domain over the stream`)),
     section("Forgetting", forgetting(rows, sheet)),
@@ -142,7 +134,7 @@ function openDetails(sheet, row, shots) {
       choice("Shots", "detail-shots", ran.map((k) => [k, `${k}-shot`]), state.shots, (k) => { state.shots = k; state.seed = "mean"; draw(); }),
       runs.length > 1 ? select("seeds", [["mean", `mean of ${runs.length}`], ...runs.map((run) => [run.seed, `seed ${run.seed}`])],
         state.seed, (seed) => { state.seed = seed; draw(); }) : `seed ${runs.length ? runs[0].seed : ABSENT}`);
-    body.replaceChildren(...detailParts(sheet, row, cell, state.seed).filter(Boolean));
+    body.replaceChildren(...detailParts(sheet, row, state.shots, state.seed).filter(Boolean));
     const chosen = controls.querySelector("input:checked");
     if (dialog.open && chosen && !dialog.contains(document.activeElement)) chosen.focus();
   };

@@ -12,7 +12,7 @@ const views = new Map(data.sheets.map((sheet, i) => [sheet, {
 }]));
 
 const about = (sheet) => [
-  `${sheet.classes} classes`,
+  `${sheet.classes.length} classes`,
   `domains: ${sheet.domains.join(", ")}`,
   sheet.precision,
   ...Object.entries(sheet.options).map(([key, value]) => `${key} ${shown(value)}`),
@@ -69,7 +69,7 @@ function sheetSection(sheet) {
   showCompare();
   return el("section", { class: "sheet", "aria-label": `${sheet.title}, ${sheet.backbone}` },
     el("header", {}, el("h2", {}, `${sheet.title} · ${sheet.backbone}`), el("p", { class: "quiet" }, about(sheet))),
-    place, tableLegend(rows, shots, columns), slot, scatter, paperPanel(sheet));
+    place, tableLegend(rows, shots, columns), standingList(sheet, shots, columns), slot, scatter, paperPanel(sheet));
 }
 
 function strayNote() {
@@ -184,6 +184,9 @@ function begin() {
   readAddress();
   draw();
   addEventListener("hashchange", () => { if (location.hash.includes("=")) { readAddress(); draw(); } });
+  for (const event of ["pointerdown", "scroll"]) {
+    addEventListener(event, ({ target }) => { if (!(target instanceof Element && target.closest("#note, .tag"))) hideNote(); }, true);
+  }
   let waiting = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(waiting);

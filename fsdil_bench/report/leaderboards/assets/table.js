@@ -1,6 +1,7 @@
 // The table of a sheet: methods down, shots across, sortable by every column.
 
 const VOID = { scores: [[null], [null], [null], [null]] };
+const MARKS = { tied: "≈", undecided: "?" };
 const seedCount = (cell) => (cell.runs ? cell.runs.length : 0);
 
 function scoreText(cell, i) {
@@ -20,12 +21,12 @@ function scoreCell(cell, column, first) {
   }
   if (column.format) return el("td", { class: `score${edge}` }, column.format(value));
   const [average, std, , , place] = cell.scores[column.score];
-  const marks = `${place === "tied" ? "≈" : ""}${seedCount(cell) === 1 ? "°" : ""}`;
+  const marks = `${MARKS[place] || ""}${seedCount(cell) === 1 ? "°" : ""}`;
   const missing = cell.missing ? `${seedCount(cell)}/${seedCount(cell) + cell.missing.length} seeds` : "";
   return el("td", { class: `score${edge} ${place || ""}`, title: scoreText(cell, column.score) },
     marks && el("span", { class: "mark", "aria-hidden": "true" }, marks), two(average),
     place === "best" && el("span", { class: "hidden-text" }, " best"),
-    place === "tied" && el("span", { class: "hidden-text" }, " not distinguishable from the best"),
+    MARKS[place] && el("span", { class: "hidden-text" }, ` ${PLACES[place]}`),
     std !== null && el("small", {}, `± ${two(std)}`),
     missing && el("small", { class: cell.state && cell.state.includes("failed") ? "failed" : "" }, missing));
 }
@@ -71,9 +72,7 @@ function boardTable(sheet, view, rows, shots, columns, again) {
       onchange: (event) => view.pick(row.label, event.target.checked) })),
     el("th", { scope: "row", class: "method" },
       el("button", { type: "button", "aria-haspopup": "dialog", title: row.summary, onclick: () => openDetails(sheet, row, shots[0]) }, row.label),
-      !row.free && el("span", { class: "tag", title: "a ceiling, not a competitor" }, "keeps images"),
-      row.features && el("span", { class: "tag", title: "its state can hold the frozen feature of a single training image" }, "keeps features"),
-      shots.some((k) => row.cells[k] && sealedCell(row.cells[k])) && el("span", { class: "tag" }, "sealed")),
+      badgesOf(row, shots).map(badgeButton)),
     shots.map((k) => columns.map((column, i) => scoreCell(row.cells[k] || VOID, column, !i)))));
   return el("table", { class: shots.length * columns.length > 5 ? "board full" : "board" },
     el("caption", { class: "hidden-text" }, `${sheet.title}, ${sheet.backbone}: methods by ${columns.map((c) => c.name).join(" and ")}`),
@@ -87,6 +86,8 @@ function tableLegend(rows, shots, columns) {
     el("li", {}, "percent, mean ± standard deviation over seeds; higher is better"),
     el("li", {}, el("b", { class: "swatch score best" }, "bold"), " best mean"),
     el("li", {}, el("b", { class: "swatch score tied" }, "≈"), " not distinguishable from the best (95 %)"),
+    cells.some((cell) => columns.some(({ score }) => cell.scores[score][4] === "undecided")) &&
+      el("li", {}, el("b", { class: "swatch score undecided" }, "?"), " undecided: not known to be worse, but the board could not have seen whether it is"),
     cells.some((cell) => seedCount(cell) === 1) &&
       el("li", {}, el("b", {}, "°"), " one seed: what another draw or training would give is not known"),
     cells.some((cell) => cell.missing) && el("li", {}, "2/3 seeds: other methods have more"));
