@@ -141,6 +141,8 @@ def _array_problems(record: Record, arrays: dict[str, np.ndarray]) -> list[str]:
     """Names, types, lengths and ranges of the predictions."""
     problems = []
     due = {name: (length, limit) for name, length, limit in _due_arrays(record)}
+    if "groups" in arrays:  # only where test images come in groups
+        due["groups"] = (sum(record.test_counts), sum(record.test_counts))
     if absent := sorted(set(due) - set(arrays)):
         problems.append(f"{PREDICTIONS_FILE} lacks {', '.join(absent)}")
     if others := sorted(set(arrays) - set(due)):

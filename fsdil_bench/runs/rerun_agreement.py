@@ -19,7 +19,7 @@ from fsdil_bench.records.checks import read_arrays
 from fsdil_bench.records.metrics import unseen_accuracy
 from fsdil_bench.records.record import PREDICTIONS_FILE, Record
 
-_TRUTH = ("labels", "domains", "unseen_labels", "unseen_sets")
+_TRUTH = ("labels", "domains", "groups", "unseen_labels", "unseen_sets")
 _SURROUNDINGS = (
     "python", "platform", "processor", "device", "gpu", "threads", "batch_size", "deterministic",
 )  # fmt: skip

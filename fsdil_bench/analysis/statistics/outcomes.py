@@ -16,8 +16,10 @@ from fsdil_bench.errors import RequestError
 from fsdil_bench.records.metrics import METRICS
 from fsdil_bench.records.record import PREDICTIONS_FILE, Record
 
+from .clusters import Clusters
+
 _MOST_KEPT = 4096
-_kept: dict[str, np.ndarray] = {}
+_kept: dict[str, tuple[np.ndarray, Clusters]] = {}
 
 
 def has_predictions(records: Sequence[Record]) -> bool:
@@ -28,16 +30,22 @@ def has_predictions(records: Sequence[Record]) -> bool:
 def correct(record: Record) -> np.ndarray:
     """Row t: which test images were right after domain t, in the stream's order; images of later
     domains count as wrong."""
-    return np.unpackbits(_packed(record), axis=0, count=len(record.matrix)).astype(bool)
+    return np.unpackbits(_read(record)[0], axis=0, count=len(record.matrix)).astype(bool)
 
 
-def _packed(record: Record) -> np.ndarray:
-    """The same, eight steps to a byte, the first step in the highest bit. Each record is read once.
+def clusters_of(record: Record) -> Clusters:
+    """Which test images of a record belong together."""
+    return _read(record)[1]
+
+
+def _read(record: Record) -> tuple[np.ndarray, Clusters]:
+    """`correct`, eight steps to a byte, the first step in the highest bit, and the clusters. Each
+    record is read once.
 
     Packed, the runs of boards with thousands of records fit into memory.
     """
-    packed = _kept.get(record.predictions_sha256)
-    if packed is None:
+    found = _kept.get(record.predictions_sha256)
+    if found is None:
         arrays = record.predictions()
         labels = arrays["labels"]
         right = np.zeros((len(record.matrix), sum(record.test_counts)), dtype=bool)
@@ -46,8 +54,9 @@ def _packed(record: Record) -> np.ndarray:
             row[: len(classes)] = classes == labels[: len(classes)]
         if len(_kept) >= _MOST_KEPT:
             _kept.clear()
-        packed = _kept[record.predictions_sha256] = np.packbits(right, axis=0)
-    return packed
+        clusters = Clusters.of(record.test_counts, arrays.get("groups"))
+        found = _kept[record.predictions_sha256] = np.packbits(right, axis=0), clusters
+    return found
 
 
 def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:
@@ -80,7 +89,7 @@ def contributions(records: Sequence[Record], weights: np.ndarray) -> np.ndarray:
     worth = [100 * (patterns[:, : len(eight)] @ eight).T for eight in eights]
     found = np.zeros((len(records), ends[-1]))
     for row, record in zip(found, records, strict=True):
-        for tables, bits in zip(worth, _packed(record), strict=True):
+        for tables, bits in zip(worth, _read(record)[0], strict=True):
             for table, own, part in zip(
                 tables, np.split(row, ends[:-1]), np.split(bits, ends[:-1]), strict=True
             ):

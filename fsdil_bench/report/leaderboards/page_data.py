@@ -71,6 +71,14 @@ def _sheet(sheet: Sheet, pool: _Pool) -> dict[str, Any]:
         "classes": len(sheet.first.scenario["classes"]),
         "shots": sheet.shots,
         "scenarios": [board.key.scenario for board in sheet.boards],
+        "standing": [
+            {metric: found.verdicts for metric, found in board.standing.items()}
+            for board in sheet.boards
+        ],
+        "smallest_difference": [
+            {metric: _two(found.smallest_difference) for metric, found in board.standing.items()}
+            for board in sheet.boards
+        ],
         "rows": [_row(label, own, pool) for label, own in sheet.rows_by_label().items()],
     }
 
