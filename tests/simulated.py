@@ -310,6 +310,11 @@ def frames(groups: int, seed: float) -> World:
     return World(seed=seed, counts=(20 * groups,) * 3, copies=20)
 
 
+def large(seed: float) -> World:
+    """As many test images as the boards of `drawn` have, nearly."""
+    return World(seed=seed, counts=(800,) * 3)
+
+
 def near(score: float, seed: float) -> World:
     """A world with an AA* of about `score` and skewed seed effects."""
     middle = float(ndtri(score / 100)) - 0.15
@@ -336,6 +341,7 @@ def _both(found: tuple[float, float]) -> str:
 
 
 def main(times: int) -> None:
+    """Print all tables."""
     boards = times // 5
     _print(
         f"coverage, false positives; {times} tries each",
@@ -378,11 +384,11 @@ def main(times: int) -> None:
         ],
     )  # fmt: skip
     _print(
-        f"one method 3 points better: others called worse, plain -> new (undecided); {boards // 2}"
+        f"one method 3 points better: others called worse, plain -> new (undecided); {boards // 10}"
         " boards each",
         ["methods", "seed effect", "3 seeds", "5 seeds"],
         [
-            (f"{m} | {e}", [_powers(World(seed=SEED_EFFECTS[e]), s, m, boards // 2)
+            (f"{m} | {e}", [_powers(large(SEED_EFFECTS[e]), s, m, boards // 10)
                             for s in (3, 5)])
             for m in (5, 15, 30) for e in ("none", "half", "double")
         ],
