@@ -353,6 +353,11 @@ def test_groups_need_not_be_side_by_side():
     )
 
 
+def test_rounding_at_a_bound_does_no_harm():
+    found = Estimate(100.0, seed_variance=1e-30, image_variance=1e-30, seeds=3)
+    assert found.score_interval(0.95, 50.0).low < 100
+
+
 def test_a_few_large_groups_have_few_degrees_of_freedom():
     large = np.concatenate([np.zeros(50, dtype=int), np.arange(1, 51)])
     assert Clusters.of([100], large).freedom[0] < 1.1

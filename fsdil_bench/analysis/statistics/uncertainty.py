@@ -95,14 +95,14 @@ class Estimate:
         """
         share = min(max(self.mean / 100, 0.0), 1.0)
         variance = self.error**2 / 1e4
-        binomial = share * (1 - share) / groups
+        spread_of_one = share * (1 - share)
         trust = (errors := groups * min(share, 1 - share)) / (errors + _FEW_ERRORS)
-        variance = max(variance, trust * variance + (1 - trust) * binomial)
-        number = share * (1 - share) / variance if variance else groups
+        variance = max(variance, trust * variance + (1 - trust) * spread_of_one / groups)
+        number = spread_of_one / variance if spread_of_one and variance else groups
         skew = 1 + _SKEW * self.seed_share / self.seeds
         spread = (skew * self._quantile((1 - level) / 2)) ** 2 / number
         middle = (share + spread / 2) / (1 + spread)
-        half = np.sqrt(spread * share * (1 - share) + spread**2 / 4) / (1 + spread)
+        half = np.sqrt(spread * spread_of_one + spread**2 / 4) / (1 + spread)
         # Rounding must not exclude the mean where it is at a bound.
         low, high = 100 * max(0.0, min(middle - half, share)), 100 * max(middle + half, share)
         return Interval(float(low), float(high), level, self.covers)
