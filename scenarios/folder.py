@@ -10,10 +10,15 @@ images, the same for every run, is the test set.
 Copies of one image may fall on both sides of that split, or into two domains. Trees of up to
 20,000 images are searched for copies, which are reported. `--scenario-set drop_duplicates=true`
 searches trees of any size and leaves the copies out of the training images.
+
+Frames of one video are alike, and say less than as many independent images. `--scenario-set
+groups=REGEX` says which images belong together: those for which the expression's first group (or
+the whole match) is the same on the path below the root, for instance `groups='(.*)_[0-9]+'`.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,6 +27,7 @@ from pathlib import Path
 from fsdil_bench import (
     DataError,
     Domain,
+    RequestError,
     Samples,
     ScenarioInfo,
     ScenarioRequest,
@@ -67,12 +73,16 @@ class Options:
         maximum=0.99,
     )
     drop_duplicates: bool = option(False, DROPPING)
+    groups: str = option(
+        "", "regular expression on paths: images with the same match (a video) are one group"
+    )
 
 
 def build(request: ScenarioRequest) -> Stream:
     """The stream of the tree at `request.data`."""
     root = request.data
     assert root is not None
+    pattern = _pattern(request.options.groups)
     domains = _folders(root, "domain")
     classes = sorted({folder.name for domain in domains for folder in _folders(domain, "class")})
     stream = Stream(
@@ -81,7 +91,9 @@ def build(request: ScenarioRequest) -> Stream:
         if request.names
         else tuple(c.replace("_", " ") for c in classes),
         synonyms=read_synonyms(request.synonyms, classes) if request.synonyms else (),
-        domains=tuple(_domain(d, root, classes, request.options.test_fraction) for d in domains),
+        domains=tuple(
+            _domain(d, root, classes, request.options.test_fraction, pattern) for d in domains
+        ),
     )
     return drop_copies(stream) if request.options.drop_duplicates else _with_note_of_copies(stream)
 
@@ -105,7 +117,24 @@ def _warn(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
-def _domain(folder: Path, root: Path, classes: list[str], test_fraction: float) -> Domain:
+def _pattern(text: str) -> re.Pattern[str] | None:
+    """The option `groups`, compiled."""
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise RequestError(
+            f"the option groups is not a regular expression: {error}",
+            "For instance --scenario-set groups='(.*)_[0-9]+' for <video>_<frame>.jpg.",
+        ) from None
+
+
+def _domain(
+    folder: Path,
+    root: Path,
+    classes: list[str],
+    test_fraction: float,
+    pattern: re.Pattern[str] | None,
+) -> Domain:
     train: list[tuple[Path, int]] = []
     test: list[tuple[Path, int]] = []
     for label, name in enumerate(classes):
@@ -121,12 +150,23 @@ def _domain(folder: Path, root: Path, classes: list[str], test_fraction: float) 
         order = numpy_generator(0, "folder split", folder.name, name).permutation(len(images))
         test += [(images[i], label) for i in sorted(order[:count])]
         train += [(images[i], label) for i in sorted(order[count:])]
-    return Domain(folder.name, _samples(train, root), _samples(test, root))
+    return Domain(folder.name, _samples(train, root, pattern), _samples(test, root, pattern))
 
 
-def _samples(files: list[tuple[Path, int]], root: Path) -> Samples:
+def _samples(files: list[tuple[Path, int]], root: Path, pattern: re.Pattern[str] | None) -> Samples:
     paths = [path.relative_to(root).as_posix() for path, _ in files]
-    return file_samples(root, paths, [label for _, label in files])
+    samples = file_samples(root, paths, [label for _, label in files])
+    if pattern is None:
+        return samples
+    return replace(samples, groups=tuple(_group(path, pattern) for path in paths))
+
+
+def _group(path: str, pattern: re.Pattern[str]) -> str:
+    """What the expression says about a path; an image that does not match stays alone."""
+    match = pattern.search(path)
+    if match is None:
+        return path
+    return (match[1] or "") if pattern.groups else match[0]
 
 
 def _folders(parent: Path, kind: str) -> list[Path]:

@@ -24,16 +24,22 @@ from .grouping import (
     row_labels,
 )
 from .rows import Row
-from .scores import scores_of_rows
+from .scores import scores_of_rows, standings_of_rows
+from .statistics import Standing
 from .unfinished import Unfinished
 
 
 @dataclass(frozen=True)
 class Board:
-    """Rows that may be compared, the best AA* first; those for development come last."""
+    """Rows that may be compared, the best AA* first; those for development come last.
+
+    `standing` says for every metric which rows (by label) are worse than another, and which
+    difference the board could have seen.
+    """
 
     key: BoardKey
     rows: tuple[Row, ...]
+    standing: Mapping[str, Standing[str]] = field(default_factory=dict, repr=False)
 
     @property
     def shots(self) -> int:
@@ -141,14 +147,31 @@ def _make_sheet(
     key: SheetKey, boards: Mapping[BoardKey, _Runs], differing: Mapping[str, str]
 ) -> Sheet:
     labels = row_labels({row for runs in boards.values() for row in runs})
-    made = [Board(board, _make_rows(runs, labels, differing)) for board, runs in boards.items()]
+    made = [_make_board(board, runs, labels, differing) for board, runs in boards.items()]
     return Sheet(key, tuple(sorted(made, key=lambda board: board.shots)))
 
 
+def _make_board(
+    key: BoardKey, runs: _Runs, labels: Mapping[RowKey, str], differing: Mapping[str, str]
+) -> Board:
+    standings = standings_of_rows({row: records for row, (records, _) in runs.items()})
+    by_label = {
+        metric: Standing(
+            {labels[row]: verdict for row, verdict in found.verdicts.items()},
+            found.smallest_difference,
+        )
+        for metric, found in standings.items()
+    }
+    return Board(key, _make_rows(runs, labels, differing, standings), by_label)
+
+
 def _make_rows(
-    runs: _Runs, labels: Mapping[RowKey, str], differing: Mapping[str, str]
+    runs: _Runs,
+    labels: Mapping[RowKey, str],
+    differing: Mapping[str, str],
+    standings: Mapping[str, Standing[RowKey]],
 ) -> tuple[Row, ...]:
-    scores = scores_of_rows({key: records for key, (records, _) in runs.items()})
+    scores = scores_of_rows({key: records for key, (records, _) in runs.items()}, standings)
     seeds = _seeds(
         [record for records, _ in runs.values() for record in records],
         [run for _, unfinished in runs.values() for run in unfinished],

@@ -68,12 +68,16 @@ class Samples:
     them from the files' bytes. Where a picture is computed, give keys that say how, for instance
     `v1/<id>`: they count within the scenario, its options and the version of its code. Without
     keys every picture is loaded and hashed before the run starts.
+
+    `groups` name what each image was taken from, for instance a video: images of one group are
+    alike, so they say less than as many independent images. Empty: every image is its own group.
     """
 
     ids: tuple[str, ...]
     labels: np.ndarray
     load: Loader
     keys: Sequence[str] = ()
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         labels = np.array(self.labels, dtype=np.int64)
@@ -83,6 +87,8 @@ class Samples:
             object.__setattr__(self, "keys", PictureKeys(self.ids, self.load))
         if not len(self.ids) == len(self.labels) == len(self.keys):
             raise ValueError("ids, labels and keys must have one entry per image")
+        if self.groups and len(self.groups) != len(self.ids):
+            raise ValueError("groups must have one entry per image, or none at all")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -98,16 +104,19 @@ class Samples:
             keys.select(chosen)
             if isinstance(keys, ContentKeys)
             else tuple(keys[i] for i in chosen),
+            tuple(self.groups[i] for i in chosen) if self.groups else (),
         )
 
     def digest(self) -> str:
-        """A hash of the ordered ids, labels and keys: the same value means the same images."""
+        """A hash of ids, labels, keys and groups in order: the same value means the same images."""
         return self._digest
 
     @cached_property
     def _digest(self) -> str:
         lines = zip(self.ids, self.labels.tolist(), self.keys, strict=True)
         text = "\n".join(f"{i} {y} {key}" for i, y, key in lines)
+        if self.groups:  # otherwise the hash is that of versions without groups
+            text += "\ngroups\n" + "\n".join(self.groups)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

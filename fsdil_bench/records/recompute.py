@@ -8,7 +8,7 @@ record whose own differ by more than rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,18 +20,34 @@ if TYPE_CHECKING:
 _EXACT = 1e-6  # percentage points: room for another order of summation, not for another result
 _MOST_KEPT = 4096
 
-#: Which images were right, by the hash of the predictions: row t after domain t, eight steps to a
-#: byte. The statistics need it of every record on a board, and reading files is what takes time.
-kept: dict[str, np.ndarray] = {}
+
+class Outcomes(NamedTuple):
+    """Which test images were right (row t after domain t, eight steps to a byte), and the group of
+    every image where they come in groups."""
+
+    right: np.ndarray
+    groups: np.ndarray | None
+
+
+# By the hash of the predictions. The statistics need the outcomes of every record on a board, and
+# reading files is what takes time.
+_kept: dict[str, Outcomes] = {}
+
+
+def kept_outcomes(record: Record) -> Outcomes:
+    """The outcomes of a record, whose predictions are read once."""
+    if record.predictions_sha256 not in _kept:
+        recompute(record, record.predictions())
+    return _kept[record.predictions_sha256]
 
 
 def recompute(record: Record, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """The fields of a record that follow from its predictions."""
     tests = record.test_counts
     right = _right(arrays, "classes", arrays["labels"], len(tests))
-    if len(kept) >= _MOST_KEPT:
-        kept.clear()
-    kept[record.predictions_sha256] = np.packbits(right, axis=0)
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[record.predictions_sha256] = Outcomes(np.packbits(right, axis=0), arrays.get("groups"))
     matrix = _matrix(right, tests)
     found: dict[str, Any] = {
         "matrix": matrix, "metrics": scores(matrix, tests), "oracle_matrix": None,

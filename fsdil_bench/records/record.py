@@ -151,10 +151,14 @@ class Record:
         """Per-sample results: `labels` and `domains` of all test images, and for every step t
         `classes_<t>` (and `routed_<t>`, `oracle_<t>` for routers) over the images seen by then.
         Test sets of no domain have `unseen_labels`, `unseen_sets`, `unseen_classes_<t>` and
-        `unseen_routed_<t>` in the same way."""
+        `unseen_routed_<t>` in the same way. `groups` is there where test images come in groups."""
         if self.folder is None:
             raise RecordError("this record has no folder to read predictions from")
         return {name: array.copy() for name, array in _sound_predictions(self).items()}
+
+    def groups(self) -> np.ndarray | None:
+        """The group of every test image (a video, say); None where each is a group of its own."""
+        return self.predictions().get("groups")
 
 
 def find_records(

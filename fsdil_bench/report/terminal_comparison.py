@@ -68,6 +68,7 @@ def ranking_table(found: Ranking, metric: str) -> RenderableType:
         lines.append(
             f"Left out, because some board has no run of them: {', '.join(found.left_out)}."
         )
+    lines += found.notes
     return Group(table(["average rank", "method"], rows), Text("\n".join(lines)))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fsdil_bench.data.groups import groups_of_tests
 from fsdil_bench.data.scenario import Stream
 from fsdil_bench.errors import RecordError
 from fsdil_bench.records.identity import PROTOCOL, SEALED_SUFFIX
@@ -62,13 +63,16 @@ def differs_from_ordinary(record: Record) -> bool:
 
 
 def _truth(stream: Stream) -> dict[str, np.ndarray]:
-    """What the predictions are compared with: the label and the test set of every image."""
+    """What the predictions are compared with: label, test set and group of every image."""
     tests = [domain.test for domain in stream.domains]
     sizes = [len(samples) for samples in tests]
     truth: dict[str, np.ndarray] = {
         "labels": np.concatenate([samples.labels for samples in tests]).astype(np.int32),
         "domains": np.repeat(np.arange(len(sizes)), sizes).astype(np.int16),
     }
+    groups = groups_of_tests(tests)
+    if groups is not None:
+        truth["groups"] = groups
     if stream.unseen:
         sizes = [len(samples) for _, samples in stream.unseen]
         labels = np.concatenate([samples.labels for _, samples in stream.unseen])

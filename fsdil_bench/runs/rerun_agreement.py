@@ -18,7 +18,7 @@ import numpy as np
 from fsdil_bench.records.metrics import unseen_accuracy
 from fsdil_bench.records.record import Record
 
-_TRUTH = ("labels", "domains", "unseen_labels", "unseen_sets")
+_TRUTH = ("labels", "domains", "groups", "unseen_labels", "unseen_sets")
 _SURROUNDINGS = (
     "python", "platform", "processor", "device", "gpu", "threads", "batch_size", "deterministic",
 )  # fmt: skip

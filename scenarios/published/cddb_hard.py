@@ -8,11 +8,16 @@ category) above `0_real` and `1_fake`, as CDDB has in places, is accepted. `val`
 The paper trains on unbalanced parts of the training folders, above all in the base domain (3000
 fake and 300 real images). The data set has no lists of them, so parts of the same sizes are drawn
 here, once for all runs. `@balanced` uses all training images.
+
+The images of `wild` are frames of videos. Where file names have a number of the video before that
+of the frame (`12_345.png`), the frames of one video are one group: intervals count videos.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fsdil_bench import (
@@ -42,6 +47,10 @@ TRAINING = {
     "whichfaceisreal": (120, 600),
     "san": (130, 130),
 }
+#: The domain of video frames, and the part of a path that names the video.
+FILMED = "wild"
+VIDEO = re.compile(r"(.*/[^/]*\d[^/]*)[_-]\d+\.[^./]+")
+
 DRAW_VERSION = 1  # a different number draws different parts: every result changes
 
 
@@ -133,4 +142,13 @@ def _part(
 
 def _samples(root: Path, images: Sequence[Sequence[str]]) -> Samples:
     paths = [path for each in images for path in each]
-    return file_samples(root, paths, [label for label, each in enumerate(images) for _ in each])
+    labels = [label for label, each in enumerate(images) for _ in each]
+    return replace(file_samples(root, paths, labels), groups=_videos(paths))
+
+
+def _videos(paths: Sequence[str]) -> tuple[str, ...]:
+    """The video of each frame; nothing where no file name tells it."""
+    known = [VIDEO.fullmatch(path) if path.startswith(f"{FILMED}/") else None for path in paths]
+    if not any(known):
+        return ()
+    return tuple(match[1] if match else path for match, path in zip(known, paths, strict=True))

@@ -10,7 +10,8 @@ order. The paper takes them in the order of run 0 of the official table, which i
 
 Inside every session and class a fifth of the frames, drawn once for all runs, is the test set. That
 is the paper's rule. The frames are stretches of video, so near copies of a test frame are among the
-training frames. Two variants avoid this:
+training frames. The test frames of one video (an object in a session) are one group: intervals
+count videos, not frames. Two variants avoid the near copies:
 
 - `@blocks`: the fifth is one stretch of video, and the frames beside it are not used at all.
 - `@sessions`: additionally all frames of the official test sessions 3, 7 and 10, which no domain
@@ -20,6 +21,7 @@ training frames. Two variants avoid this:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from fsdil_bench import (
@@ -130,4 +132,5 @@ def _frames(root: Path, session: int, data: Path) -> list[list[str]]:
 def _samples(root: Path, session: int, frames: list[list[str]]) -> Samples:
     paths = [f"s{session}/{o}/{f}" for o, names in zip(OBJECTS, frames, strict=True) for f in names]
     labels = [label for label, names in enumerate(frames) for _ in names]
-    return file_samples(root, paths, labels)
+    videos = tuple(path.rpartition("/")[0] for path in paths)
+    return replace(file_samples(root, paths, labels), groups=videos)

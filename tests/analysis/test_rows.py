@@ -49,6 +49,43 @@ def test_rows_that_cannot_be_told_from_the_best_are_marked(make, tmp_path):
     assert "*" not in line["keeper \\*"]
 
 
+def test_boards_say_what_they_could_have_seen(make, tmp_path):
+    levels = {"best": 0.9, "nearly": 0.899, "worse": 0.6}
+    records = [make(m, seed=s, level=v) for m, v in levels.items() for s in range(3)]
+    [board] = make_sheets(records)[0].boards
+    found = board.standing["AA*"]
+    assert found.verdicts == {"best": "best", "nearly": "best", "worse": "worse"}
+    write_leaderboards(records, tmp_path)
+    page = next(tmp_path.glob("made-1shot*.md")).read_text()
+    text = f"AA* 1-shot {found.smallest_difference:.2f}"
+    assert "seen with a chance of 80 %" in page
+    assert text in page
+    assert text in next(tmp_path.glob("made_*.md")).read_text()
+    [said] = json.loads((tmp_path / "leaderboards.json").read_text())["boards"]
+    assert said["standing"]["AA*"] == found.verdicts
+    assert said["smallest_difference"]["AA*"] == pytest.approx(found.smallest_difference)
+    head, first = next(tmp_path.glob("made-1shot*.csv")).read_text().splitlines()[:2]
+    line = dict(zip(head.split(","), first.split(","), strict=True))
+    assert float(line["AA* smallest difference"]) == pytest.approx(found.smallest_difference)
+    assert line["AA* verdict"] == "best"
+
+
+def test_undecided_rows_have_a_mark_of_their_own(make, tmp_path, monkeypatch):
+    def judged(values, clusters, level):
+        return ["best", "undecided", "worse"], 1.5
+
+    monkeypatch.setattr("fsdil_bench.analysis.statistics.against_best.judge", judged)
+    records = [make(m, seed=s) for m in ("a", "b", "c") for s in range(3)]
+    assert {label: row.scores["AA*"].verdict for label, row in rows(records).items()} == {
+        "a": "best", "b": "undecided", "c": "worse"
+    }  # fmt: skip
+    write_leaderboards(records, tmp_path / "out")
+    page = next((tmp_path / "out").glob("made-1shot*.md")).read_text()
+    [line] = [text for text in page.splitlines() if text.startswith("| b ")]
+    assert line.split("|")[2].strip().endswith("?")
+    assert "? undecided" in page
+
+
 def test_one_seed_is_said_to_be_one(make, tmp_path):
     records = [make("one"), *(make("three", seed=seed, level=0.5) for seed in range(3))]
     assert "one seed" in rows(records)["one"].scores["AA*"].covers

@@ -8,7 +8,7 @@ import pytest
 from fsdil_scenarios.folder import Options, build
 from PIL import Image
 
-from fsdil_bench import DataError, ScenarioRequest, load_stream
+from fsdil_bench import DataError, RequestError, ScenarioRequest, load_stream
 from fsdil_bench.data import file_hashes
 
 
@@ -118,3 +118,20 @@ def test_large_trees_are_looked_through_only_when_asked(copied, monkeypatch, cap
     monkeypatch.setattr(file_hashes, "_remembered", lambda *_: {})
     assert build(request(tree)).notes == {}
     assert read == []
+
+
+def test_a_regular_expression_says_which_images_are_one_group(tree):
+    def tests(groups):
+        return build(ScenarioRequest(data=tree, options=Options(groups=groups))).domains[0].test
+
+    plain = tests("")
+    assert plain.groups == ()
+    grouped = tests(r"/(\w+)/[0-4]\.")
+    assert {"dog", "guinea_pig"} & set(grouped.groups)
+    for sample_id, group in zip(grouped.ids, grouped.groups, strict=True):
+        folder, name = sample_id.split("/")[1:]
+        assert group == (folder if int(name[0]) < 5 else sample_id)
+    assert set(tests(r"^photo/dog").groups) >= {"photo/dog"}
+    assert grouped.digest() != plain.digest()
+    with pytest.raises(RequestError, match="not a regular expression"):
+        tests("(")

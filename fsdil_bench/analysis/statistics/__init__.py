@@ -2,31 +2,38 @@
 
 The quantity estimated is a method's expected score over seeds (draws of the K images, training
 noise) and over test images like those of each domain; the domains, their order and the classes are
-fixed. All four scores are sums over test images (`outcomes`), so uncertainty needs no resampling:
-it splits into a part that more seeds would shrink and a part that more images would shrink
-(`uncertainty`). Two methods are compared on the same images and seeds (`paired`), many against the
-best of them or over several boards (`ranking`). Everything is deterministic.
+fixed. All four scores are sums over test images (`outcomes`), so uncertainty splits into a part
+that more seeds would shrink and a part that more images would shrink (`uncertainty`), where images
+of one video count as one (`clusters`). Two methods are compared on the same images and seeds
+(`paired`), the rows of a board with the best of them (`against_best`), and methods over several
+boards (`ranking`). Everything is deterministic.
 """
 
 from __future__ import annotations
 
-from .outcomes import correct, weights_of
+from .against_best import Standing, standing
+from .clusters import FEW_GROUPS, Clusters
+from .outcomes import clusters_of, correct, weights_of
 from .paired import PairedDifference, difference_of, paired_difference, shared_seeds
-from .ranking import Ranking, average_ranks, best_group, holm
+from .ranking import Ranking, average_ranks, holm
 from .uncertainty import Estimate, Interval, interval
 
 __all__ = [
+    "FEW_GROUPS",
+    "Clusters",
     "Estimate",
     "Interval",
     "PairedDifference",
     "Ranking",
+    "Standing",
     "average_ranks",
-    "best_group",
+    "clusters_of",
     "correct",
     "difference_of",
     "holm",
     "interval",
     "paired_difference",
     "shared_seeds",
+    "standing",
     "weights_of",
 ]

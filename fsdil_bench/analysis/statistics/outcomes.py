@@ -14,10 +14,13 @@ import numpy as np
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.metrics import METRICS
-from fsdil_bench.records.recompute import kept as _kept
+from fsdil_bench.records.recompute import kept_outcomes
 from fsdil_bench.records.record import PREDICTIONS_FILE, Record
 
+from .clusters import Clusters
+
 _MOST_KEPT = 4096
+_clusters: dict[str, Clusters] = {}
 
 
 def has_predictions(records: Sequence[Record]) -> bool:
@@ -31,23 +34,21 @@ def correct(record: Record) -> np.ndarray:
     return np.unpackbits(_packed(record), axis=0, count=len(record.matrix)).astype(bool)
 
 
-def _packed(record: Record) -> np.ndarray:
-    """The same, eight steps to a byte, the first step in the highest bit. Each record is read once.
+def clusters_of(record: Record) -> Clusters:
+    """Which test images of a record belong together."""
+    found = _clusters.get(record.predictions_sha256)
+    if found is None:
+        found = Clusters.of(record.test_counts, kept_outcomes(record).groups)
+        if len(_clusters) >= _MOST_KEPT:
+            _clusters.clear()
+        _clusters[record.predictions_sha256] = found
+    return found
 
-    Packed, the runs of boards with thousands of records fit into memory.
-    """
-    packed = _kept.get(record.predictions_sha256)
-    if packed is None:
-        arrays = record.predictions()
-        labels = arrays["labels"]
-        right = np.zeros((len(record.matrix), sum(record.test_counts)), dtype=bool)
-        for t, row in enumerate(right):
-            classes = arrays[f"classes_{t}"]
-            row[: len(classes)] = classes == labels[: len(classes)]
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
-        packed = _kept[record.predictions_sha256] = np.packbits(right, axis=0)
-    return packed
+
+def _packed(record: Record) -> np.ndarray:
+    """`correct`, eight steps to a byte, the first step in the highest bit: so packed, the runs of
+    boards with thousands of records fit into memory."""
+    return kept_outcomes(record).right
 
 
 def weights_of(metric: str, counts: Sequence[int]) -> np.ndarray | None:

@@ -16,7 +16,8 @@ from fsdil_bench.analysis.grouping import differences
 from fsdil_bench.errors import RecordError, RequestError
 from fsdil_bench.records.record import Record
 
-from .outcomes import contributions, correct, has_predictions, weights_of
+from .clusters import FEW_GROUPS, Clusters
+from .outcomes import clusters_of, contributions, correct, has_predictions, weights_of
 from .uncertainty import Estimate, Interval, estimate
 
 #: What paired runs must have in common; in other respects they may differ (`grouping`).
@@ -30,7 +31,8 @@ class PairedDifference:
     `effect` is the share of the disagreements (images that exactly one of the two gets right,
     weighted as in the score) that A wins: 0.5 is no effect, and by Cohen's g, 0.55 is small, 0.65
     medium, 0.75 large. It is None where they never disagree. `summary` is the result in a sentence.
-    `caveat` says what so few seeds cannot show; it is empty where there are enough.
+    `caveat` says what so few seeds or groups of images cannot show, and how many groups there are
+    where images come in groups; else it is empty.
     """
 
     metric: str
@@ -65,14 +67,14 @@ def paired_difference(
     return PairedDifference(
         metric, *names, found.mean, interval, p, _effect(a, b, weights),
         tuple(record.seed for record in a),
-        _summary(metric, *names, found, interval, p), _caveat(found.seeds),
+        _summary(metric, *names, found, interval, p), _caveat(found.seeds, clusters_of(a[0])),
     )  # fmt: skip
 
 
 def difference_of(a: Sequence[Record], b: Sequence[Record], weights: np.ndarray) -> Estimate:
     """The difference in the weighted sum of accuracies between paired records."""
     gains = contributions(a, weights) - contributions(b, weights)
-    return estimate(gains, a[0].test_counts)
+    return estimate(gains, clusters_of(a[0]))
 
 
 def shared_seeds(a: Sequence[Record], b: Sequence[Record]) -> tuple[list[Record], list[Record]]:
@@ -175,12 +177,28 @@ def _summary(metric: str, a: str, b: str, found: Estimate, interval: Interval, p
     )
 
 
-def _caveat(seeds: int) -> str:
+def _caveat(seeds: int, clusters: Clusters) -> str:
+    texts = []
     if seeds == 1:
-        return (
+        texts.append(
             "One seed: the interval and p cover the choice of test images only. Whether another"
             " draw of the K images or another training would turn the result is not known."
         )
     if seeds == 2:
-        return "Two seeds say little about how much seeds matter: the interval is wide for that."
-    return ""
+        texts.append(
+            "Two seeds say little about how much seeds matter: the interval is wide for that."
+        )
+    return " ".join([*texts, *group_notes(clusters)])
+
+
+def group_notes(clusters: Clusters) -> list[str]:
+    """How many groups the test images come in, and whether they are few; nothing without groups."""
+    if not clusters.given:
+        return []
+    notes = [
+        f"The {clusters.images.sum():,} test images come in {clusters.groups.sum():,} groups"
+        " (frames of one video, or copies): intervals and p count groups."
+    ]
+    if (least := int(clusters.groups.min())) < FEW_GROUPS:
+        notes.append(f"A domain has only {least}: intervals that rest on so few are not reliable.")
+    return notes

@@ -1,21 +1,18 @@
-"""Many methods: which are as good as the best, and how they rank over several boards."""
+"""Many methods ranked over several boards, and Holm's correction for several tests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TypeVar
 
 import numpy as np
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.record import Record
 
-from .outcomes import has_predictions, weights_of
-from .paired import difference_of, shared_seeds
-
-K = TypeVar("K", bound=tuple[str, ...] | str)
+from .outcomes import clusters_of, has_predictions
+from .paired import group_notes
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,8 @@ class Ranking:
     `p` is the p-value of Friedman's test that all methods are equally good. Two methods differ if
     their average ranks are further apart than `critical_difference` (Nemenyi's test; None for fewer
     than two boards). `groups` are the largest sets of methods without a significant difference.
-    `left_out` are methods that are missing on some board.
+    `left_out` are methods that are missing on some board. `notes` say where test images come in
+    groups, and where groups are few.
     """
 
     ranks: dict[str, float]
@@ -35,32 +33,7 @@ class Ranking:
     level: float
     groups: tuple[tuple[str, ...], ...]
     left_out: tuple[str, ...]
-
-
-def best_group(
-    rows: Mapping[K, Sequence[Record]], metric: str = "AA*", level: float = 0.95
-) -> dict[K, bool]:
-    """For every row of a board: is it as good as the best one, as far as the records can tell?
-
-    Each row is tested against the row with the highest mean, paired by image and seed. Among the
-    rows that are found worse, at most a share of 1 - level is expected to be so by chance
-    (Benjamini and Hochberg, 1995). To exclude even one such row in a table of thirty would take far
-    more seeds than three. Rows without predictions or without the score are left out.
-    """
-    from scipy.stats import false_discovery_control
-
-    known = {label: list(records) for label, records in rows.items() if has_predictions(records)}
-    means = {label: _mean(records, metric) for label, records in known.items()}
-    means = {label: mean for label, mean in means.items() if mean is not None}
-    if not means:
-        return {}
-    best = min(means, key=lambda label: (-(means[label] or 0.0), label))
-    others = [label for label in means if label != best]
-    p_values = [_p_value(known[best], known[label], metric) for label in others]
-    adjusted = false_discovery_control(p_values) if p_values else []
-    return {best: True} | {
-        label: bool(p > 1 - level) for label, p in zip(others, adjusted, strict=True)
-    }
+    notes: tuple[str, ...] = ()
 
 
 def holm(p_values: Sequence[float], alpha: float = 0.05) -> list[bool]:
@@ -107,9 +80,15 @@ def average_ranks(
         if size > 2 and np.ptp(table, axis=1).any():
             p = float(friedmanchisquare(*table.T).pvalue)
     left = {m for rows in boards.values() for m in rows} - set(everywhere)
-    return Ranking(
-        ranks, tuple(boards), p, critical, level, _groups(ranks, critical), tuple(sorted(left))
+    notes = tuple(
+        f"{board}: {note}" for board, rows in boards.items() for note in _notes(rows[everywhere[0]])
     )
+    groups = _groups(ranks, critical)
+    return Ranking(ranks, tuple(boards), p, critical, level, groups, tuple(sorted(left)), notes)
+
+
+def _notes(records: Sequence[Record]) -> list[str]:
+    return group_notes(clusters_of(records[0])) if has_predictions(records) else []
 
 
 def _groups(ranks: Mapping[str, float], critical: float | None) -> tuple[tuple[str, ...], ...]:
@@ -130,10 +109,3 @@ def _groups(ranks: Mapping[str, float], critical: float | None) -> tuple[tuple[s
 def _mean(records: Sequence[Record], metric: str) -> float | None:
     values = [record.metrics[metric] for record in records]
     return None if None in values else fmean(value for value in values if value is not None)
-
-
-def _p_value(best: Sequence[Record], other: Sequence[Record], metric: str) -> float:
-    a, b = shared_seeds(best, other)
-    weights = weights_of(metric, a[0].test_counts)
-    assert weights is not None  # rows without the score were left out
-    return difference_of(a, b, weights).p_value()

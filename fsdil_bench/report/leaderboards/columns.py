@@ -68,7 +68,7 @@ def marked_label(label: str, rows: Sequence[Row]) -> str:
 
 
 def marked_score(row: Row | None, metric: str) -> str:
-    """A score, marked if it is the best or tied; without a result, the state of the runs."""
+    """A score, marked if it is best, tied or undecided; without a result, the state of the runs."""
     if row is None or not row.records:
         return (row.unfinished_states() if row else "") or ABSENT
     found = row.scores[metric]
@@ -77,6 +77,7 @@ def marked_score(row: Row | None, metric: str) -> str:
         return text
     text = f"**{text}**" if found.place == "best" else text
     text += " ≈" if found.place == "tied" else ""
+    text += " ?" if found.verdict == "undecided" else ""
     return text + (" °" if len(row.records) == 1 else "")
 
 
@@ -182,7 +183,7 @@ CSV = (
         lambda row: row.keeps_features if row.records else None,
         _if_any(lambda row: row.keeps_features),
     ),
-    *_score_columns({"low": " low", "high": " high", "place": " place"}),
+    *_score_columns({"low": " low", "high": " high", "place": " place", "verdict": " verdict"}),
     Column("seed list", lambda row: " ".join(map(str, row.seeds))),
     Column("missing seeds", lambda row: " ".join(map(str, row.missing_seeds))),
     Column("incomplete", lambda row: sum(run.state == "incomplete" for run in row.unfinished)),

@@ -21,6 +21,10 @@ SCHEMA = 1
 def board_csv(board: Board) -> str:
     """A line per row; empty where there is no value."""
     headings, cells = table_of(board, CSV)
+    # The same on every line: a table has no other place for what is about the whole board.
+    headings += [f"{metric} smallest difference" for metric in board.standing]
+    smallest = [found.smallest_difference for found in board.standing.values()]
+    cells = [[*line, *smallest] for line in cells]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(headings)
@@ -57,5 +61,10 @@ def _board(sheet: Sheet, board: Board) -> dict[str, Any]:
         "apart": {name: value for name, value in conditions.items() if name != "classes"},
         "domains": sheet.first.domain_names,
         "seeds": board.seeds,
+        "standing": {metric: found.verdicts for metric, found in board.standing.items()},
+        "smallest_difference": {
+            metric: json_value(found.smallest_difference)
+            for metric, found in board.standing.items()
+        },
         "rows": [json_row(row) for row in board.rows],
     }

@@ -40,6 +40,13 @@ _PERCENT_NOTE = (
     " (FA* is forgetting alleviation)."
 )
 _STANDING_NOTE = "**Bold**: the best mean. ≈: not distinguishable from the best (95 %)."
+_VISIBLE_NOTE = (
+    "The smallest difference in points between two typical rows that is seen with a chance of 80 %:"
+)
+_UNDECIDED_NOTE = (
+    "? undecided: not distinguishable from the best, but further from it than the smallest"
+    " difference that the board could typically have seen, or with a spread that hides any."
+)
 _ONE_SEED_NOTE = (
     "° one seed: the interval and ≈ are about the choice of test images only. Whether another draw"
     " of the images or another training would turn the result is not known."
@@ -80,6 +87,7 @@ def _board_list(sheet: Sheet) -> str:
     columns["best AA*, and not distinguishable from it"] = [
         _leaders(board) for board in sheet.boards
     ]
+    columns["visible difference"] = [_visible_difference(board) for board in sheet.boards]
     columns["data"] = [f"[csv]({board.name}.csv)" for board in sheet.boards]
     return _table(list(columns), list(zip(*columns.values(), strict=True)))
 
@@ -98,6 +106,7 @@ def sheet_page(sheet: Sheet, paper_lines: Sequence[PaperLine]) -> str:
         ]
         lines += ["", f"## {' and '.join(pair)}", "", _table(["method", *heads], table)]
     lines += _notes(sheet.rows)
+    lines += _visible(sheet.boards)
     lines += ["", f"With seeds, intervals and cost: {', '.join(_board_links(sheet))}."]
     lines += _unfinished_notes(sheet.rows)
     lines += ["", "## Against the paper", ""]
@@ -117,6 +126,7 @@ def board_page(sheet: Sheet, board: Board) -> str:
     title = f"# {escape(board.key.scenario)}, {escape(board.key.backbone)}"
     lines = [title, "", _about(sheet), _PERCENT_NOTE, "", _table(headings, cells)]
     lines += _notes(board.rows)
+    lines += _visible([board])
     for kind, what in _AUDIT_NOTES.items():
         if any(row.audit == kind for row in board.rows):
             lines += ["", _AUDIT_NOTE.format(AUDIT_MARKS[kind].strip(), what)]
@@ -203,11 +213,27 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     lines = ["", _STANDING_NOTE]
     if any(len(row.records) == 1 for row in rows):
         lines += ["", _ONE_SEED_NOTE]
+    if any(score.verdict == "undecided" for row in rows for score in row.scores.values()):
+        lines += ["", _UNDECIDED_NOTE]
     if not all(row.exemplar_free for row in rows):
         lines += ["", _CEILING_NOTE]
     if any(row.keeps_features for row in rows):
         lines += ["", _FEATURES_NOTE]
     return lines
+
+
+def _visible(boards: Sequence[Board]) -> list[str]:
+    """The difference that each board could have seen, by metric."""
+    known = {
+        f"{metric} {board.shots}-shot": found.smallest_difference
+        for board in boards
+        for metric, found in board.standing.items()
+        if found.smallest_difference is not None
+    }
+    if not known:
+        return []
+    texts = [f"{name} {value:.2f}" for name, value in known.items()]
+    return ["", f"{_VISIBLE_NOTE} {', '.join(texts)}."]
 
 
 def _unfinished_notes(rows: Sequence[Row]) -> list[str]:
@@ -237,6 +263,11 @@ def _leaders(board: Board) -> str:
     """The best row and those that are not distinguishable from it."""
     leading = [row for row in board.rows if row.scores["AA*"].leads]
     return ", ".join(escape(row.label) for row in leading) or ABSENT
+
+
+def _visible_difference(board: Board) -> str:
+    found = board.standing["AA*"].smallest_difference
+    return ABSENT if found is None else f"{found:.2f}"
 
 
 def _paper_summary(paper_lines: Sequence[PaperLine]) -> list[str]:

@@ -85,10 +85,7 @@ def _sheet(sheet: Sheet, thumbnails: Thumbnails | None, pool: _Pool) -> dict[str
         "shots": sheet.shots,
         "scenarios": [board.key.scenario for board in sheet.boards],
         "smallest_difference": [
-            {
-                metric: _two(found.smallest_difference)
-                for metric, found in getattr(board, "standing", {}).items()
-            }
+            {metric: _two(found.smallest_difference) for metric, found in board.standing.items()}
             for board in sheet.boards
         ],
         "rows": [_row(label, own, pool) for label, own in sheet.rows_by_label().items()],

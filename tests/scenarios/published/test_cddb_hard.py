@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import published_trees as trees
 import pytest
-from fsdil_scenarios.published.cddb_hard import build
+from fsdil_scenarios.published.cddb_hard import _videos, build
 from fsdil_scenarios.published.cddb_hard_source import IMAGES, verify
 
 from fsdil_bench import DataError, ScenarioRequest, load_stream
@@ -119,3 +119,11 @@ def test_verify(tmp_path, monkeypatch):
 def test_published_numbers():
     assert IMAGES["wild"] == {"train": (3115, 3093), "val": (1019, 1044)}
     assert sum(sum(counts) for parts in IMAGES.values() for counts in parts.values()) == 21421
+
+
+def test_frames_of_videos_are_groups_where_names_tell_the_video():
+    names = ["wild/val/0_real/12_345.png", "wild/val/0_real/12_346.png", "wild/val/1_fake/12_1.png"]
+    real, again, fake = _videos(names)
+    assert real == again == "wild/val/0_real/12"
+    assert fake == "wild/val/1_fake/12"
+    assert _videos(["wild/val/0_real/fake_1.png", "san/val/0_real/1_2.png"]) == ()

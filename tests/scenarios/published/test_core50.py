@@ -160,3 +160,10 @@ def test_source():
     assert archive.url.endswith("/core50_128x128.zip")
     assert archive.size == 5_892_103_007  # so that neither is fetched unchecked
     assert archive.md5 == "745f3373fed08d69343f1058ee559e13"
+
+
+def test_the_frames_of_one_video_are_one_group(stream):
+    for domain in stream.domains:
+        assert len(set(domain.test.groups)) == 50
+        for sample_id, group in zip(domain.test.ids, domain.test.groups, strict=True):
+            assert sample_id.rpartition("/")[0] == group
