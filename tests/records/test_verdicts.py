@@ -118,3 +118,13 @@ def test_submit_wants_sealed_runs_of_third_party_methods(make, call, monkeypatch
     assert "ordinary runs of third-party methods (theirs)" in err
     assert "--sealed" in err
     assert call("submit", "runs", "--unsealed", "--out", "mine")[0] == 0
+
+
+def test_rank_says_which_board_lacks_what(make, call):
+    for method in ("one", "other"):
+        for shots in (1, 2):
+            make(method, scenario=f"made-{shots}shot", level=len(method) / 6)
+    make("third", scenario="made-2shot")
+    code, out, _ = call("rank", "runs")
+    assert code == 0
+    assert "made-1shot, made-clip lacks third" in out
