@@ -12,7 +12,7 @@ from fsdil_bench.records.record import Record
 from fsdil_bench.records.verdict_file import SavedVerdict
 from fsdil_bench.runs.audit import worst
 
-from .evidence import for_development, ordinary_differs, verdicts_of
+from .evidence import competes, for_development, ordinary_differs, verdicts_of
 from .grouping import RowKey
 from .scores import Score
 from .unfinished import Unfinished
@@ -89,6 +89,11 @@ class Row:
     def for_development(self) -> bool:
         """Whether it is a third-party method with a run that was not sealed: no evidence."""
         return for_development(self.records)
+
+    @property
+    def competes(self) -> bool:
+        """Whether it may be the best of its board."""
+        return bool(self.records) and competes(self.records)
 
     @cached_property
     def verdicts(self) -> list[SavedVerdict]:

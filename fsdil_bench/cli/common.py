@@ -40,7 +40,7 @@ def open_registry(plugins: Sequence[str], *, warn: bool = True, sealed: bool = F
     registry = load_registry(plugins, () if sealed else None)
     if warn:
         for line in registry.warnings():
-            _warn(line)
+            print_warning(line)
     return registry
 
 
@@ -54,11 +54,17 @@ def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_records(runs: Sequence[str | Path], strict: bool) -> list[Record]:
     """All complete runs below folders, with a warning line for each that is left out."""
     from fsdil_bench.records.record import find_records
+    from fsdil_bench.records.verdict_file import verdict_problem
 
-    return find_records(*runs, strict=strict, tell=_warn)
+    records = find_records(*runs, strict=strict, tell=print_warning)
+    for record in records:
+        if problem := verdict_problem(record):
+            print_warning(problem)
+    return records
 
 
-def _warn(line: str) -> None:
+def print_warning(line: str) -> None:
+    """A warning line on standard error."""
     click.secho(f"warning: {line}", fg="yellow", err=True)
 
 

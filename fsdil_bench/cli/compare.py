@@ -95,11 +95,16 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, st
     from fsdil_bench.analysis.statistics import average_ranks
     from fsdil_bench.report.terminal_comparison import ranking_table
 
-    found = average_ranks(boards_to_rank(read_records(runs, strict)), metric)
+    boards = boards_to_rank(read_records(runs, strict))
+    found = average_ranks(boards, metric)
     if as_json:
         click.echo(json.dumps(asdict(found), indent=1))
     else:
         console().print(ranking_table(found, metric))
+        everything = {method for rows in boards.values() for method in rows}
+        for name, rows in boards.items():
+            if lacking := sorted(everything - set(rows)):
+                click.echo(f"{name} lacks {', '.join(lacking)}")
     if plot:
         from fsdil_bench.report.plots.comparison import plot_ranks
 

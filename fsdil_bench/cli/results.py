@@ -107,7 +107,7 @@ def _draw(
 def _one_record(path: Path, strict: bool) -> Record:
     from fsdil_bench.records.record import Record
 
-    if (path / "spec.json").is_file() or (path / "record.json").is_file():
+    if (path / "spec.json").is_file() or (path / "record.json").exists():
         return Record.load(path)
     records = read_records([path], strict)
     if len(records) != 1:

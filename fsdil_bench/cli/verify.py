@@ -16,7 +16,7 @@ import click
 
 from fsdil_bench.errors import RecordError, RequestError
 
-from .common import debug_option, open_registry, plugin_option, run_progress
+from .common import debug_option, open_registry, plugin_option, print_warning, run_progress
 
 if TYPE_CHECKING:
     from fsdil_bench.plugins.registry import Registry
@@ -57,6 +57,13 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
 @click.option("--device", default="", help="Default: the record's, if this machine has it.")
 @click.option("--batch-size", type=click.IntRange(1), help="Default: the record's.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep the new runs in this folder.")
+@click.option(
+    "--by",
+    default="",
+    metavar="NAME",
+    help="Who verifies, for verdict.json.  [default: git's user.name]",
+)
+@click.option("--no-verdict", is_flag=True, help="Write no verdict.json beside the records.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
@@ -68,6 +75,8 @@ def verify(
     per_row: bool,
     sample_seed: int | None,
     out: Path | None,
+    by: str,
+    no_verdict: bool,
     as_json: bool,
     quiet: bool,
     plugins: Sequence[str],
@@ -75,7 +84,8 @@ def verify(
 ) -> None:
     """Validate records, run them again and compare the predictions.
 
-    RUNS are folders of runs, folders above them, or submissions (zip files or folders).
+    RUNS are folders of runs, folders above them, or submissions (zip files or folders). The verdict
+    is written beside each record that was run again (verdict.json), and boards show it.
     """
     with tempfile.TemporaryDirectory(prefix="fsdil-verify-") as scratch:
         checked, problems = _check(runs, Path(scratch))
@@ -92,6 +102,9 @@ def verify(
             again = _run_again(
                 chosen, out or Path(scratch) / "again", plugins, quiet, as_json, options
             )
+        if not no_verdict:
+            _save_verdicts(again, by, Path(scratch), options["sealed"])
+        _recommend_sealed(again, options["sealed"])
         if as_json:
             click.echo(json.dumps(_findings(checked, problems, again), indent=1))
     sys.exit(_exit_code(len(valid) < len(checked) or bool(problems), [v for _, v in again]))
@@ -104,10 +117,19 @@ def verify(
 @_RUNS
 @click.option("--out", required=True, type=click.Path(path_type=Path),
               help="Where to pack them: FILE.zip, or a folder.")  # fmt: skip
+@click.option(
+    "--unsealed",
+    is_flag=True,
+    help="Also pack ordinary runs of third-party methods; boards mark them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was packed as JSON.")
 @debug_option
-def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
-    """Check records and pack them for a pull request."""
+def submit(runs: Sequence[Path], out: Path, unsealed: bool, as_json: bool) -> None:
+    """Check records and pack them for a pull request.
+
+    Runs of third-party methods must be sealed (`fsdil-bench run --sealed`). Verdicts are not
+    packed: what counts is who runs it again, not what the submitter says.
+    """
     from rich.filesize import decimal
 
     from fsdil_bench.records.submission import GUIDE, pack
@@ -121,6 +143,8 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
                 f"{len(bad)} of {len(checked)} records are not valid; nothing was packed",
                 "Run them again with --fresh.",
             )
+        if not unsealed:
+            _refuse_unsealed(checked)
         packed = pack(checked, out)
     if as_json:
         values = {"path": str(packed.path), "records": packed.records, "bytes": packed.size}
@@ -136,6 +160,20 @@ def submit(runs: Sequence[Path], out: Path, as_json: bool) -> None:
     for line in packed.names:
         click.secho(f"warning: {line}", fg="yellow", err=True)
     click.echo(f"next: {packed.path}, {GUIDE} says how to open the pull request")
+
+
+def _refuse_unsealed(checked: Sequence[Checked]) -> None:
+    from fsdil_bench.analysis.evidence import for_development
+
+    records = [each.record for each in checked if each.record and for_development([each.record])]
+    if records:
+        names = ", ".join(sorted({record.spec["method"] for record in records}))
+        raise RequestError(
+            f"{len(records)} of {len(checked)} records are ordinary runs of third-party methods"
+            f" ({names})",
+            "Run them with --sealed and submit those; --unsealed packs the ordinary ones, which"
+            " boards show apart as 'not sealed'.",
+        )
 
 
 def _check(runs: Sequence[Path], scratch: Path) -> tuple[list[Checked], list[str]]:
@@ -209,12 +247,54 @@ def _run_again(
     return found
 
 
+def _save_verdicts(
+    again: Sequence[tuple[Record, Verified]], by: str, scratch: Path, sealed: bool
+) -> None:
+    """Write a verdict beside every record that was run again, where that is possible."""
+    from fsdil_bench.records.verdict_file import git_user, make_verdict, save_verdict
+    from fsdil_bench.runs.rerun_agreement import Verdict
+
+    who, packed = by or git_user(), 0
+    for record, verified in again:
+        assert record.folder is not None
+        if verified.outcome == Verdict.NOT_RUN:
+            continue
+        if record.folder.is_relative_to(scratch):
+            packed += 1
+            continue
+        sealed_again = sealed or record.sealed
+        found = make_verdict(record, verified.outcome.name.lower(), who=who, sealed=sealed_again)
+        try:
+            save_verdict(record, found)
+        except OSError as error:
+            print_warning(f"no verdict was written beside {record.folder}: {error.strerror}")
+    if packed:
+        print_warning(
+            f"no verdict was written for {packed} records inside an archive; unpack it first"
+        )
+
+
+def _recommend_sealed(again: Sequence[tuple[Record, Verified]], sealed: bool) -> None:
+    """An ordinary re-run of a third-party method repeats whatever its code does to the harness."""
+    found = sorted({r.spec["method"] for r, _ in again if r.third_party and not r.sealed})
+    if found and not sealed:
+        print_warning(
+            f"{', '.join(found)}: an ordinary run of a third-party method can come out the same"
+            " and still be wrong; verify with --sealed"
+        )
+
+
 def _tell_checks(checked: Sequence[Checked], problems: Sequence[str]) -> None:
+    from fsdil_bench.analysis.evidence import differing_copies
+
     for text in problems:
         _bad(text)
     for each in checked:
         for problem in each.problems:
             _bad(f"{each.folder}: {problem}")
+    sound = [each.record for each in checked if each.record and not each.problems]
+    for run_id, text in sorted(differing_copies(sound).items()):
+        click.echo(f"note: run {run_id}: {text}")
     bad = sum(bool(each.problems) for each in checked)
     notes = Counter(note for each in checked for note in each.notes)
     click.echo(

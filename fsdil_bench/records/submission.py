@@ -143,18 +143,20 @@ def _guide(records: Sequence[Record]) -> str:
     lines = sorted(
         {
             f"| {r.spec['scenario']} | {r.spec['method']} | {r.spec['backbone']} "
-            f"| {r.seed} | {r.metrics['AA*']:.2f} | {r.run_id} |"
+            f"| {r.seed} | {r.metrics['AA*']:.2f} | {'yes' if r.sealed else 'no'} | {r.run_id} |"
             for r in records
         }
     )
-    return _GUIDE.format(rows="\n".join(lines))
+    return _GUIDE.format(rows="\n".join(lines), count=len(lines))
 
 
 _GUIDE = """\
 # Results for fsdil-bench
 
-| scenario | method | backbone | seed | AA* | run id |
-|---|---|---|---|---|---|
+Records: {count}.
+
+| scenario | method | backbone | seed | AA* | sealed | run id |
+|---|---|---|---|---|---|---|
 {rows}
 
 To have them on the leaderboards, in a clone of fsdil-bench:

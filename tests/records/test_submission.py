@@ -47,7 +47,7 @@ def set_command(runs, text):
 
 
 def test_submit_and_verify(call, runs, tmp_path):
-    code, out, err = call("submit", runs, "--out", "mine.zip")
+    code, out, err = call("submit", runs, "--unsealed", "--out", "mine.zip")
     assert code == 0, err
     assert "2 records" in out
     assert "provenance" in out
@@ -74,7 +74,7 @@ def test_the_same_records_give_the_same_bytes(runs, tmp_path):
 
 
 def test_a_folder_for_a_pull_request(call, runs, tmp_path):
-    assert call("submit", runs, "--out", "mine")[0] == 0
+    assert call("submit", runs, "--unsealed", "--out", "mine")[0] == 0
     for path in runs.rglob("record.json"):
         name = path.parent.name
         copy = tmp_path / "mine/records/toy-1shot/toy-means" / name / "record.json"
@@ -83,7 +83,7 @@ def test_a_folder_for_a_pull_request(call, runs, tmp_path):
     assert "pull request" in guide
     assert "| toy-1shot | toy-means | toy-clip | 0 |" in guide
     assert call("verify", "--no-run", "mine")[0] == 0
-    code, _, err = call("submit", runs, "--out", "mine")
+    code, _, err = call("submit", runs, "--unsealed", "--out", "mine")
     assert code == 2
     assert "exists already" in err
 
@@ -91,7 +91,7 @@ def test_a_folder_for_a_pull_request(call, runs, tmp_path):
 def test_records_that_are_not_valid_are_not_packed(call, runs):
     path = next(runs.rglob("record.json"))
     path.write_text(path.read_text().replace('"AA*": ', '"AA*": 1', 1))
-    code, out, err = call("submit", runs, "--out", "mine.zip")
+    code, out, err = call("submit", runs, "--unsealed", "--out", "mine.zip")
     assert code == 1
     assert "metrics" in out
     assert "1 of 2 records are not valid; nothing was packed" in err
@@ -100,11 +100,11 @@ def test_records_that_are_not_valid_are_not_packed(call, runs):
 
 def test_two_records_of_one_run(call, runs, tmp_path):
     shutil.copytree(runs, tmp_path / "copy")
-    code, out, _ = call("submit", runs, tmp_path / "copy", "--out", "same.zip")
+    code, out, _ = call("submit", runs, tmp_path / "copy", "--unsealed", "--out", "same.zip")
     assert code == 0
     assert "2 records" in out
     set_command(tmp_path / "copy", "fsdil-bench run --again")
-    code, _, err = call("submit", runs, tmp_path / "copy", "--out", "other.zip")
+    code, _, err = call("submit", runs, tmp_path / "copy", "--unsealed", "--out", "other.zip")
     assert code == 1
     assert "two different records of run" in err
 
@@ -114,7 +114,7 @@ def test_two_records_of_one_run(call, runs, tmp_path):
 
 def test_paths_are_cut_and_the_hash_renewed(call, runs, tmp_path):
     set_command(runs, "fsdil-bench run --out /home/anna/thesis/runs --data=~/pics -s toy-1shot")
-    code, out, _ = call("submit", runs, "--out", "mine")
+    code, out, _ = call("submit", runs, "--unsealed", "--out", "mine")
     assert code == 0
     assert "cut down to their last part in 2 records" in out
     for path in (tmp_path / "mine").rglob("record.json"):
@@ -182,7 +182,7 @@ def test_bombs_and_junk_are_refused(call, tmp_path, monkeypatch):
 
 
 def test_the_manifest_is_held_to(call, runs, tmp_path):
-    assert call("submit", runs, "--out", "mine")[0] == 0
+    assert call("submit", runs, "--unsealed", "--out", "mine")[0] == 0
     mine = tmp_path / "mine"
     assert manifest_problems(mine) == []
     (mine / "SUBMISSION.md").write_text("changed")

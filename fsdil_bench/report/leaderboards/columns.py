@@ -48,23 +48,48 @@ class Column:
     shown: Callable[[Board], bool] = _always
 
 
-def table_of(board: Board, columns: Sequence[Column]) -> tuple[list[str], list[list[Any]]]:
-    """Headings and cells of the columns that a board has."""
+def table_of(
+    board: Board, columns: Sequence[Column], rows: Sequence[Row] | None = None
+) -> tuple[list[str], list[list[Any]]]:
+    """Headings and cells of the columns that a board has, of all its rows or of some."""
     shown = [column for column in columns if column.shown(board)]
     headings = [column.heading for column in shown]
-    return headings, [[column.cell(row) for column in shown] for row in board.rows]
+    chosen = board.rows if rows is None else rows
+    return headings, [[column.cell(row) for column in shown] for row in chosen]
 
 
 # --- Markdown ---
 
 
 def marked_label(label: str, rows: Sequence[Row]) -> str:
-    """A method's name, marked if it keeps old images or features."""
+    """A method's name, marked if it keeps old images or features, and with what speaks against its
+    numbers."""
     keeps_images = not all(row.exemplar_free for row in rows)
     keeps_features = any(row.keeps_features for row in rows)
-    return (
-        escape_markdown(label) + (" \\*" if keeps_images else "") + (" §" if keeps_features else "")
-    )
+    marks = (" \\*" if keeps_images else "") + (" §" if keeps_features else "")
+    doubts = {word for row in rows for word in doubts_about(row)}
+    return escape_markdown(label) + marks + (f" ({', '.join(sorted(doubts))})" if doubts else "")
+
+
+def doubts_about(row: Row) -> list[str]:
+    """What speaks against the numbers of a row, in a few words each."""
+    known = {
+        "not sealed": row.for_development,
+        "differs from the ordinary run": row.differs_from_ordinary,
+        "re-run differs": row.verified is not None and row.verified.outcome == "differs",
+        "suspicious": bool(row.suspicions),
+    }
+    return [word for word, true in known.items() if true]
+
+
+def _verified(row: Row) -> str:
+    """How many runs were repeated, how that came out, by whom and when."""
+    if row.verified is None:
+        return "no" if row.records else ABSENT
+    found = row.verified
+    count = f"{len(row.verdicts)} of {len(row.records)}"
+    who = f"{escape_markdown(found.who)}, {escape_markdown(found.when[:10])}"
+    return f"{count}, {found.outcome} ({who}, {escape_markdown(found.version)})"
 
 
 def marked_score(row: Row | None, metric: str) -> str:
@@ -123,6 +148,7 @@ MARKDOWN = (
     Column("unseen", lambda row: score(*row.unseen), _if_any(_has_unseen)),
     Column("seeds", _seeds),
     Column("sealed", lambda row: share(row.sealed, len(row.records)), _if_any(lambda r: r.sealed)),
+    Column("verified", _verified, _if_any(lambda row: row.verified)),
     Column("head", lambda row: escape_markdown(row.head) or ABSENT, _if_any(lambda r: r.head)),
     _cost_column("learn s", lambda cost: f"{cost.learn_seconds:.1f}"),
     _cost_column("learn ms/img", lambda cost: milliseconds(cost.learn_per_image)),
@@ -151,6 +177,10 @@ def _score_columns(parts: dict[str, str]) -> Iterator[Column]:
             yield Column(metric + suffix, partial(_score_part, metric=metric, part=part))
 
 
+def _verdict_part(row: Row, name: str) -> Any:
+    return getattr(row.verified, name, None)
+
+
 def _cost_value(row: Row, name: str) -> Any:
     return getattr(row.cost, name) if row.records else None
 
@@ -177,6 +207,13 @@ CSV = (
     Column("unseen std", lambda row: row.unseen[1], _if_any(_has_unseen)),
     Column("head", lambda row: row.head, _if_any(lambda row: row.head)),
     Column("sealed", lambda row: row.sealed, _if_any(lambda row: row.sealed)),
+    Column("third party", lambda row: row.third_party, _if_any(lambda row: row.third_party)),
+    Column("verified", lambda row: len(row.verdicts), _if_any(lambda row: row.verified)),
+    *(
+        Column(f"verified {name}", partial(_verdict_part, name=name), _if_any(lambda r: r.verified))
+        for name in ("outcome", "who", "when", "version")
+    ),
+    Column("doubts", lambda row: "; ".join(doubts_about(row)), _if_any(doubts_about)),
     Column("audit", lambda row: row.audit, _if_any(lambda row: row.audit)),
     Column(
         "keeps features",

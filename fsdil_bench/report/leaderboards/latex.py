@@ -37,6 +37,8 @@ def latex(sheet: Sheet) -> str:
     ]
     if any(row.keeps_features for row in sheet.rows):
         head.append("% Section sign: the state can hold the feature of a single training image.")
+    if any(row.for_development for row in sheet.rows):
+        head.append("% Double dagger: third-party and not sealed, not ranked.")
     return "\n".join([*head, *("\n" + _tabular(sheet, pair) for pair in METRIC_PAIRS)]) + "\n"
 
 
@@ -61,6 +63,7 @@ def _tabular(sheet: Sheet, pair: Sequence[str]) -> str:
         cells = [_cell(rows.get(k), metric, best[k, metric]) for k in shots for metric in pair]
         mark = "" if all(row.exemplar_free for row in rows.values()) else "$^\\dagger$"
         mark += "$^\\S$" if any(row.keeps_features for row in rows.values()) else ""
+        mark += "$^\\ddagger$" if any(row.for_development for row in rows.values()) else ""
         lines.append(rf"{escape(label)}{mark} & {' & '.join(cells)} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
@@ -70,7 +73,7 @@ def _two_best(board: Board, metric: str) -> list[float]:
     means = {
         round(mean, 2)
         for row in board.rows
-        if row.records and row.exemplar_free and (mean := row.scores[metric].mean) is not None
+        if row.competes and (mean := row.scores[metric].mean) is not None
     }
     return sorted(means, reverse=True)[:2]
 
@@ -82,6 +85,6 @@ def _cell(row: Row | None, metric: str, best: Sequence[float]) -> str:
     if mean is None:
         return "--"
     text = f"{mean:.2f}"
-    if row.exemplar_free and round(mean, 2) in best:
+    if row.competes and round(mean, 2) in best:
         text = rf"\textbf{{{text}}}" if round(mean, 2) == best[0] else rf"\underline{{{text}}}"
     return text if std is None else rf"{text} {{\footnotesize $\pm$ {std:.2f}}}"

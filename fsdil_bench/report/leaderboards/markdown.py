@@ -31,6 +31,15 @@ _SEALED_NOTE = (
     "sealed: every domain was learned in one process and predicted in another, which shared the"
     " method's state alone."
 )
+_VERIFIED_NOTE = (
+    "verified: so many runs were made again, with which outcome (by whom, when, with which version"
+    " of fsdil-bench); that is what the person says."
+)
+_DEVELOPMENT = "Not sealed: for development only"
+_DEVELOPMENT_NOTE = (
+    "Methods from plugins whose runs were not sealed: their code could reach the test labels. They"
+    " are not ranked with the rest."
+)
 _CEILING_NOTE = "\\* keeps old images: a ceiling, not a competitor."
 _FEATURES_NOTE = (
     "§ keeps no images, but its state can hold the frozen feature of a single training image."
@@ -122,9 +131,14 @@ def sheet_page(sheet: Sheet, paper_lines: Sequence[PaperLine]) -> str:
 
 def board_page(sheet: Sheet, board: Board) -> str:
     """Everything about one board: scores, intervals, seeds, cost."""
-    headings, cells = table_of(board, MARKDOWN)
+    evidence = [row for row in board.rows if not row.for_development]
+    development = [row for row in board.rows if row.for_development]
+    headings, cells = table_of(board, MARKDOWN, evidence)
     title = f"# {escape(board.key.scenario)}, {escape(board.key.backbone)}"
     lines = [title, "", _about(sheet), _PERCENT_NOTE, "", _table(headings, cells)]
+    if development:
+        lines += ["", f"## {_DEVELOPMENT}", ""]
+        lines += [_DEVELOPMENT_NOTE, "", _table(*table_of(board, MARKDOWN, development))]
     lines += _notes(board.rows)
     lines += _visible([board])
     for kind, what in _AUDIT_NOTES.items():
@@ -134,6 +148,8 @@ def board_page(sheet: Sheet, board: Board) -> str:
         lines += ["", _HEAD_NOTE]
     if "sealed" in headings:
         lines += ["", _SEALED_NOTE]
+    if "verified" in headings:
+        lines += ["", _VERIFIED_NOTE]
     return "\n".join([*lines, *_unfinished_notes(board.rows)]) + "\n"
 
 
@@ -219,7 +235,24 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         lines += ["", _CEILING_NOTE]
     if any(row.keeps_features for row in rows):
         lines += ["", _FEATURES_NOTE]
-    return lines
+    return lines + _doubt_notes(rows)
+
+
+def _doubt_notes(rows: Sequence[Row]) -> list[str]:
+    """What the words after a method's name mean, with what was found."""
+    lines: list[str] = []
+    if any(row.for_development for row in rows):
+        lines += ["", "not sealed: a method from a plugin; only sealed runs of it are evidence."]
+    if any(row.differs_from_ordinary for row in rows):
+        lines += ["", "differs from the ordinary run: sealed, it predicts differently, so it"
+                  " depends on more than its state and the single image."]  # fmt: skip
+    found = {f"- {escape(row.label)}: {escape(text)}" for row in rows for text in row.differences}
+    found |= {
+        f"- {escape(row.label)}, suspicious: {escape(text)}"
+        for row in rows
+        for text in row.suspicions
+    }
+    return lines + (["", *sorted(found)] if found else [])
 
 
 def _visible(boards: Sequence[Board]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fsdil_bench.analysis.boards import make_sheets
@@ -14,6 +15,7 @@ from fsdil_bench.analysis.unfinished import Unfinished
 from fsdil_bench.plugins.registry import Registry, load_registry
 from fsdil_bench.records.identity import SEALED_SUFFIX
 from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
+from fsdil_bench.records.verdict_file import read_verdict, save_verdict
 from fsdil_bench.system.atomic_files import write_atomically
 
 from .csv_json import all_json, board_csv
@@ -82,3 +84,5 @@ def copy_records(records: Sequence[Record], out: str | Path) -> None:
             target.mkdir(parents=True, exist_ok=True)
             for file in (PREDICTIONS_FILE, RECORD_FILE):  # the record last: it says "complete"
                 shutil.copyfile(record.folder / file, target / file)
+            if verdict := read_verdict(record):
+                save_verdict(replace(record, folder=target), verdict)
