@@ -12,8 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fsdil_bench.errors import RequestError
+
 if TYPE_CHECKING:
     import torch
+
+#: The largest seed that NumPy's global generator takes, which code of other projects uses.
+LARGEST_SEED = 2**32 - 1
+
+
+def check_seed(seed: object) -> int:
+    """`seed`, if it is a whole number that every generator takes."""
+    if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed <= LARGEST_SEED:
+        return seed
+    raise RequestError(
+        f"seed {seed!r:.60} does not fit", f"A seed is a whole number from 0 to {LARGEST_SEED}."
+    )
 
 
 def derive(seed: int, *purpose: object) -> int:

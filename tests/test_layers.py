@@ -19,8 +19,8 @@ HARNESS = Path(fsdil_bench.__file__).parent
 
 #: From the bottom to the top. Folders in one line do not import each other.
 LAYERS = (
-    ("errors", "seeds"),
-    ("adapters", "progress"),
+    ("errors",),
+    ("adapters", "progress", "seeds"),
     ("system",),
     ("plugins",),
     ("cache",),

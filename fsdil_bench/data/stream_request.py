@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.plugins.options import option, resolve
+from fsdil_bench.seeds import check_seed
 
 from .scenario import TRANSFORMS, ScenarioId
 
@@ -50,6 +51,9 @@ class StreamRequest:
         f"How images are cut, augmented and normalised: {', '.join(TRANSFORMS)}."
         "  [default: the scenario's own]",
     )
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
 
     @classmethod
     def of(cls, **given: Any) -> Self:
