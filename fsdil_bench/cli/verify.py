@@ -76,6 +76,8 @@ def verify(
 
     RUNS are folders of runs, folders above them, or submissions (zip files or folders).
     """
+    if sample and per_row:
+        raise RequestError("--sample and --per-row exclude each other", "Give one of them.")
     with tempfile.TemporaryDirectory(prefix="fsdil-verify-") as scratch:
         checked, problems = _check(runs, Path(scratch))
         valid = [each.record for each in checked if each.record and not each.problems]

@@ -67,10 +67,11 @@ def _filled(text: str, words: dict[str, str]) -> str:
 
 
 def _check_name(kind: str, name: str, module: str, taken: Container[str]) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+    if len(name) > 64 or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise RequestError(
             f"'{name}' cannot be the name of a {kind}",
-            "Use lower-case letters, digits and single dashes; the first character is a letter.",
+            "Use lower-case letters, digits and single dashes, at most 64 characters; the first "
+            "character is a letter.",
         )
     if keyword.iskeyword(module):
         raise RequestError(f"'{name}' is a keyword of Python", "Choose another name.")
