@@ -7,6 +7,8 @@ The command line prints these without a traceback (unless `--debug`) and exits w
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 from collections.abc import Iterable
 
 
@@ -43,6 +45,29 @@ class PluginError(FsdilError):
 
 class RecordError(FsdilError):
     """A run record is missing, damaged or of another version."""
+
+
+#: What the operating system reports of a place that cannot be written to.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EFBIG)
+#: ... and of a path on whose way something else is in its place.
+_MISPLACED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
+
+
+def from_system(error: OSError) -> FsdilError:
+    """The message for what the operating system reports, such as a full disk."""
+    what = f"'{os.fsdecode(error.filename)}' cannot be used"
+    if error.filename is None:
+        what = "the output cannot be written"
+    remedy = "Check the path; --debug shows where it was needed."
+    if error.errno in UNWRITABLE:
+        remedy = "Make room, or choose a place that you can write to."
+    elif error.errno in _MISPLACED:
+        remedy = "Choose another path: a file is where a folder should be, or the reverse."
+    elif error.errno == errno.ENAMETOOLONG:
+        remedy = "Choose a shorter name."
+    elif error.errno == errno.EMFILE:
+        remedy = "Raise the limit of open files: ulimit -n 4096."
+    return FsdilError(f"{what}: {error.strerror or error}", remedy)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], see: str = "") -> RequestError:

@@ -78,7 +78,7 @@ def test_a_package_that_can_be_installed(call, tmp_path, monkeypatch, kind):
     assert code == 0, err
     folder = tmp_path / "a place" / name
     commands = next_commands(out)
-    assert commands[0] == f"python -m pip install --editable 'a place/{name}'"
+    assert commands[0] == f"python -m pip install --editable 'a place/{name}[test]'"
     assert commands[1].startswith("fsdil-bench run ")
     assert commands[2] == f"python -m pytest 'a place/{name}'"
     assert {"README.md", "pyproject.toml", "src", "tests"} == {p.name for p in folder.iterdir()}

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 
+from fsdil_bench.errors import PluginError
 from fsdil_bench.plugins.method import Context, Method, State
 from fsdil_bench.plugins.options import option
 from fsdil_bench.runs.views import Batch, TrainDomain
@@ -63,7 +64,8 @@ def avalanche_method(
     """The method that trains by a strategy: `make_strategy(config, **parts)` builds it.
 
     `parts` are model, optimizer, criterion, batch size, device and so on, as every Avalanche
-    strategy takes them. `presets` are values of the config per data set.
+    strategy takes them. They hold `plugins`, a list to which a strategy adds its own, and
+    `evaluator`. `presets` are values of the config per data set.
     """
     small = {"drawn": {"lr": 1e-4, "steps": 20}}
     body = {
@@ -116,7 +118,8 @@ class _AvalancheMethod(Method):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that nothing is logged
             evaluator = EvaluationPlugin()
-        return self.make_strategy(
+        return _built(
+            self.make_strategy,
             config,
             model=self.model,
             optimizer=torch.optim.AdamW(
@@ -165,6 +168,22 @@ class _AvalancheMethod(Method):
     def trained_parameters(self) -> int:
         """All weights of tower and head."""
         return sum(weight.numel() for weight in self.model.parameters())
+
+
+def _built(make_strategy: Callable[..., Any], config: Any, **parts: Any) -> Any:
+    """The strategy; that a part was given twice is said with how to add to it."""
+    try:
+        return make_strategy(config, **parts)
+    except TypeError as error:
+        twice = [name for name in parts if f"multiple values for keyword argument '{name}'" in
+                 str(error)]  # fmt: skip
+        if not twice:
+            raise
+        raise PluginError(
+            f"the strategy is given '{twice[0]}' twice: `parts` holds it already",
+            "Add your own plugins to the list: parts['plugins'] += [MyPlugin()]; leave evaluator, "
+            "model and optimizer as they are.",
+        ) from error
 
 
 class _Classifier(torch.nn.Module):

@@ -242,7 +242,9 @@ class SmallWorld:
                 yield
         except FsdilError as error:
             raise CheckError(f"{what} failed: {error.message}", error.remedy) from error
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also sys.exit, which would end the command in peace
             place = self._place(error)
             raise CheckError(
                 f"{what} raised {type(error).__name__}: {error}",
@@ -254,7 +256,7 @@ class SmallWorld:
                 self.changed.setdefault(change, what)
             before.restore()
 
-    def _place(self, error: Exception) -> traceback.FrameSummary:
+    def _place(self, error: BaseException) -> traceback.FrameSummary:
         """Where in the method's own files an error comes from; else, where it was raised."""
         frames = traceback.extract_tb(error.__traceback__)
         own = {module.__file__ for module in own_modules(self.job.method_class).values()}

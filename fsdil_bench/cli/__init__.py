@@ -5,12 +5,14 @@ Only what a command needs is imported inside it, so that `list` and `--help` ans
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import click
 
 from fsdil_bench import __version__
-from fsdil_bench.errors import FsdilError
+from fsdil_bench.errors import FsdilError, RequestError, from_system
 from fsdil_bench.system.processors import respect_limits
 
 from .cache import cache
@@ -35,6 +37,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     respect_limits()
     try:
+        _need_surroundings()
         cli.main(standalone_mode=False)
     except click.exceptions.Abort:
         _fail("interrupted; the same command resumes after the last finished domain", 130)
@@ -47,6 +50,11 @@ def main() -> None:
         _fail("\n".join(part for part in (error.message, error.remedy) if part), error.exit_code)
     except BrokenPipeError:
         sys.exit(141)
+    except OSError as error:
+        if debug:
+            raise
+        clear = from_system(error)
+        _fail(f"{clear.message}\n{clear.remedy}", clear.exit_code)
     except Exception as error:
         if debug:
             raise
@@ -55,6 +63,23 @@ def main() -> None:
             "This is a fault of fsdil-bench; --debug shows the traceback for a report.",
             1,
         )
+
+
+def _need_surroundings() -> None:
+    """Every command prints, and most take paths as seen from the current folder. An empty path
+    would be that folder."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    if sys.stdout is None:
+        raise FsdilError("standard output is closed", "Send it to a file, or to /dev/null.")
+    if "" in sys.argv[1:]:
+        raise RequestError(
+            "an argument is empty", "Leave it out; a variable of the shell may not be set."
+        )
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise FsdilError("the current folder was removed", "Change to another: cd ~") from None
 
 
 def _fail(text: str, code: int) -> None:

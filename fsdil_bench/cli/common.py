@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,30 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(
         command
     )
+
+
+class Points(click.FloatRange):
+    """Points of accuracy: a finite number from 0 to 100."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 100)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Refuse `nan`, which lies in every range."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
+
+
+def figure_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Any:
+    """Refuse a file that cannot be a figure when options are read, before any work is done."""
+    del context, parameter
+    if file is not None:
+        from fsdil_bench.report.plots.style import check_ending
+
+        check_ending(file)
+    return file
 
 
 def open_registry(plugins: Sequence[str], *, warn: bool = True, sealed: bool = False) -> Registry:
@@ -73,8 +99,10 @@ def console() -> Console:
     from rich.console import Console
 
     terminal = Console(highlight=False)
+    if terminal.is_terminal or os.environ.get("COLUMNS", "").strip("0").isdigit():
+        return terminal
     # Tables in a pipe or a file must not be folded to an assumed 80 columns.
-    return terminal if terminal.is_terminal else Console(highlight=False, width=200)
+    return Console(highlight=False, width=200)
 
 
 def run_progress(quiet: bool) -> Progress:

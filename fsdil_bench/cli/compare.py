@@ -13,7 +13,7 @@ import click
 from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.records.metrics import METRICS
 
-from .common import console, debug_option, read_records, strict_option
+from .common import console, debug_option, figure_file, read_records, strict_option
 
 if TYPE_CHECKING:
     from fsdil_bench.records.record import Record
@@ -23,7 +23,7 @@ metric_option = click.option(
     help="The score to compare by.",
 )  # fmt: skip
 plot_option = click.option(
-    "--plot", type=click.Path(path_type=Path), metavar="FILE",
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", callback=figure_file,
     help="Also draw a figure (.png, .svg or .pdf).",
 )  # fmt: skip
 

@@ -51,7 +51,8 @@ def _write(kind: str, name: str, out: Path, package: bool, run: str) -> None:
     click.echo("next:")
     if package:
         folder = shlex.quote(str(out / name))
-        click.echo(f"  python -m pip install --editable {folder}")
+        editable = shlex.quote(f"{out / name}[test]")
+        click.echo(f"  python -m pip install --editable {editable}")
         click.echo(f"  fsdil-bench run {run}")
         click.echo(f"  python -m pytest {folder}")
     else:

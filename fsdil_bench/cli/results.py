@@ -10,7 +10,15 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import console, debug_option, open_registry, plugin_option, read_records, strict_option
+from .common import (
+    console,
+    debug_option,
+    figure_file,
+    open_registry,
+    plugin_option,
+    read_records,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
+    callback=figure_file,
     help="File of the figure (.png, .svg or .pdf); by default a .png beside the record.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
@@ -60,6 +69,8 @@ def show(
     if plot:
         click.echo(_draw(plot, run, out, strict, plugins, request))
         return
+    if out:
+        raise RequestError("--out is the file of a figure", "Say with --plot which one to draw.")
     record = _one_record(run, strict)
     if as_json:
         click.echo(record.to_json(), nl=False)

@@ -48,6 +48,7 @@ def run(
 ) -> None:
     """Run a method on a scenario, for one seed or several."""
     from fsdil_bench.runs.job import prepare
+    from fsdil_bench.runs.run_folder import RunFolder
     from fsdil_bench.runs.runner import run_job
 
     registry = open_registry(plugins, sealed=options["sealed"])
@@ -58,6 +59,8 @@ def run(
         request = replace(asked, seed=each)
         progress.say(str(request))
         job = prepare(request, registry)
+        if quiet and resume and RunFolder(out / job.place).complete:
+            click.echo(f"already done: {out / job.place} (--fresh runs it again)", err=True)
         records.append(run_job(job, out, fresh=not resume, progress=progress))
     if as_json:
         click.echo(json.dumps([json.loads(record.to_json()) for record in records], indent=1))

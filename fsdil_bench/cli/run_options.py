@@ -13,6 +13,7 @@ import click
 from fsdil_bench.errors import RequestError
 from fsdil_bench.plugins.options import parse_assignments
 from fsdil_bench.runs.request import RunRequest
+from fsdil_bench.seeds import check_seed
 from fsdil_bench.sweeps.values import number_list
 from fsdil_bench.system.toml_files import read_toml
 
@@ -92,7 +93,7 @@ def run_request(
 def parse_seeds(seed: int | None, seeds: str | None) -> list[int]:
     """The seeds that `--seed` or `--seeds` ask for; 0 by default."""
     if seeds is None:
-        return [seed or 0]
+        return [check_seed(seed or 0)]
     if seed is not None:
         raise RequestError("--seed and --seeds exclude each other", "Give one of them.")
-    return number_list("--seeds", seeds)
+    return [check_seed(each) for each in number_list("--seeds", seeds)]

@@ -30,7 +30,7 @@ from .run_options import parse_seeds, run_options, run_request
 @click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-4shot.")
 @click.option("--option", "-k", default="lr", show_default=True, help="The option to choose.")
 @click.option(
-    "--values", default="",
+    "--values",
     help="Comma-separated.  [default: 0.3, 1, 3, 10 and 30 times the method's default]",
 )  # fmt: skip
 @click.option("--seeds", help="Seeds to average over: 0,1,2 or 0-2.  [default: 0]")
@@ -45,7 +45,7 @@ def tune(
     methods: Sequence[str],
     scenario: str,
     option: str,
-    values: str,
+    values: str | None,
     seeds: str | None,
     out: Path,
     write: Path | None,
@@ -62,8 +62,8 @@ def tune(
     asked = [run_request(method=method, scenario=scenario, **options) for method in methods]
     if write:
         load_choices(write)  # a broken file is reported before hours of runs
-    candidates = [value.strip() for value in values.split(",") if value.strip()]
-    if values and not candidates:
+    candidates = [value.strip() for value in (values or "").split(",") if value.strip()]
+    if values is not None and not candidates:
         raise RequestError(f"--values {values!r} has no value", "Write for instance 0.01,0.1.")
     progress = run_progress(quiet)
     choices: list[Choice] = []

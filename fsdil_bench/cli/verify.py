@@ -16,7 +16,7 @@ import click
 
 from fsdil_bench.errors import RecordError, RequestError
 
-from .common import debug_option, open_registry, plugin_option, print_warning, run_progress
+from .common import Points, debug_option, open_registry, plugin_option, print_warning, run_progress
 
 if TYPE_CHECKING:
     from fsdil_bench.plugins.registry import Registry
@@ -44,7 +44,7 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
 @click.option("--per-row", is_flag=True, help="Run one drawn seed of every row again.")
 @click.option("--sample-seed", type=int, help="Draw the same ones again.")
 @click.option(
-    "--tolerance", type=click.FloatRange(0), metavar="POINTS",
+    "--tolerance", type=Points(), metavar="POINTS",
     help="By how much scores may differ where predictions do.  [default: not at all where the same"
     " bits are expected, else 0.2, in bf16 0.5]",
 )  # fmt: skip

@@ -45,6 +45,9 @@ _SIGNATURES = (
 def read_image(root: Path, sample_id: str, least: int | None = None) -> np.ndarray:
     """An image file as RGB, uint8 (height, width, 3); transparent parts become white.
 
+    Of 16 bits per colour the upper 8 count, of an animation the first picture. A note in the file
+    that the picture should be turned (EXIF) does not count.
+
     With `least`, a smaller version will do whose sides are at least so long: a JPEG file may then
     be decoded at a half, a quarter or an eighth of its size, which takes less time.
     """
@@ -57,21 +60,38 @@ def read_image(root: Path, sample_id: str, least: int | None = None) -> np.ndarr
             if least is not None:
                 file.draft(None, (least, least))
             image: Image = file
-            if image.mode in ("RGBA", "LA", "P"):
+            if image.mode.startswith(("I", "F")):
+                image = _in_8_bits(image, path)
+            if image.mode in ("RGBA", "LA", "P") or "transparency" in image.info:
                 image = image.convert("RGBA")
                 image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
             return np.asarray(image.convert("RGB"))
+    except DataError:
+        raise
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
         most = 2 * (PIL.Image.MAX_IMAGE_PIXELS or 0)
         raise DataError(
             f"image '{sample_id}' cannot be read: '{path}' has more than {most:,} pixels",
             "Make the picture smaller with an image editor, or remove the file.",
         ) from None
-    except (OSError, SyntaxError) as error:  # Pillow's words for damaged files
+    except Exception as error:  # Pillow raises a dozen kinds for damaged files
         raise DataError(
-            f"image '{sample_id}' cannot be read: '{path}': {error}",
+            f"image '{sample_id}' cannot be read: '{path}': {error or type(error).__name__}",
             "The file is damaged or was cut short: download or unpack it again, or remove it.",
         ) from error
+
+
+def _in_8_bits(image: Image, path: Path) -> Image:
+    """A greyscale picture of 16 bits as one of 8 bits; Pillow would make nearly all of it white."""
+    import PIL.Image
+
+    if not image.mode.startswith("I;16") and image.format not in ("PNG", "PPM"):
+        raise DataError(
+            f"image '{path}' has numbers of 32 bits (mode {image.mode}), of which black and white "
+            "are unknown",
+            "Save it with 8 bits per colour, as PNG or JPEG.",
+        )
+    return PIL.Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
 
 
 @cache

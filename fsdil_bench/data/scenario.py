@@ -36,7 +36,7 @@ class ScenarioId:
     @classmethod
     def parse(cls, text: str) -> ScenarioId:
         """Read an id such as `drawn-1shot` or `core50-4shot@blocks`."""
-        match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*?)-(\d+)shot(?:@([a-z0-9_-]+))?", text)
+        match = re.fullmatch(r"([a-z][a-z0-9_.+-]*?)-(\d{1,9})shot(?:@([a-z0-9_-]+))?", text)
         if match is None or int(match[2]) < 1:
             raise RequestError(
                 f"'{text}' is not a scenario",
@@ -173,6 +173,11 @@ def arrange(stream: Stream, order: Sequence[str] = (), base: str = "") -> Stream
                 f"domain of {stream.name}:", name, by_name, "fsdil-bench list scenarios"
             )
             raise RequestError(error.message, f"It has: {', '.join(by_name)}.")
+    if order and base and base not in order:
+        raise RequestError(
+            f"the base domain '{base}' is not in the order {', '.join(names)}",
+            "Add it to --order, or leave --base out.",
+        )
     if len(set(names)) < len(names):
         raise RequestError(f"the order {', '.join(names)} names a domain twice", "Name each once.")
     if base:

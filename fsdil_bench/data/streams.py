@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,30 @@ from .validation import validation_stream
 
 #: Set in the processes of a sealed run, in which no stream may be had.
 SEALED = "FSDIL_SEALED"
+
+
+#: The fields of a request that name files, which not every scenario uses.
+_FILES = ("data", "names", "synonyms")
+
+
+class UnusedError(RequestError):
+    """A file was named that the scenario does not use: whoever named it expects that it counts."""
+
+    def __init__(self, scenario: str, fields: Sequence[str]) -> None:
+        options = " and ".join(f"--{name}" for name in fields)
+        super().__init__(f"scenario '{scenario}' does not use {options}", "Leave it out.")
+        self.fields = fields
+
+
+class _WatchedRequest(ScenarioRequest):
+    """A request that knows which of its fields were read."""
+
+    read: set[str]
+
+    def __getattribute__(self, name: str) -> Any:
+        own = super().__getattribute__
+        own("__dict__").setdefault("read", set()).add(name)
+        return own(name)
 
 
 def load_stream(scenario: str, *, registry: Registry | None = None, **options: Any) -> Stream:
@@ -96,17 +120,23 @@ def scenario_settings(info: ScenarioInfo, given: Mapping[str, Any]) -> Any:
 def build_stream(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
     """What the scenario's plugin has: all domains, all images, no shots drawn yet."""
     build = load_factory(info.factory, f"scenario '{info.name}'")
+    watched = _WatchedRequest(**vars(request))
     try:
-        stream = build(request)
+        stream = build(watched)
     except FsdilError:
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also sys.exit
         raise PluginError(
             f"scenario '{info.name}' cannot be built: {type(error).__name__}: {error}",
             "--debug shows the traceback.",
         ) from error
     if not isinstance(stream, Stream):
         raise PluginError(f"scenario '{info.name}' built {type(stream).__name__}, not a Stream")
+    unused = [name for name in _FILES if getattr(request, name) and name not in watched.read]
+    if unused:
+        raise UnusedError(info.name, unused)
     return _keyed(replace(stream, name=info.name), info, request)
 
 

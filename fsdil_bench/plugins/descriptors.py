@@ -23,6 +23,10 @@ API_VERSION = 1
 #: The variant of every scenario that is made of its base domain alone.
 VALIDATION = "validation"
 
+# Names become folders and parts of a command line, so `..`, `/` and a number alone are none.
+_NAME = r"[a-z][a-z0-9_.+-]{0,63}"
+_NAME_OF_BACKBONE = r"[A-Za-z][A-Za-z0-9_.+:/-]{0,127}"  # it becomes no folder
+
 
 @dataclass(frozen=True)
 class MethodInfo:
@@ -109,6 +113,18 @@ class LauncherInfo:
     options: Factory | None = None
 
 
+def name_problem(kind: str, name: Any) -> str:
+    """What is wrong with the name under which a plugin offers something; empty if nothing is."""
+    pattern = _NAME_OF_BACKBONE if kind == "backbone" else _NAME
+    if isinstance(name, str) and re.fullmatch(pattern, name):
+        return ""
+    letters = "letters" if kind == "backbone" else "lower-case letters"
+    return (
+        f"{kind} {name!r:.100} cannot have this name: use {letters}, digits and the characters "
+        f"{'- _ . + : /' if kind == 'backbone' else '- _ . +'}, and begin with a letter"
+    )
+
+
 def load_factory(factory: Factory, owner: str) -> Any:
     """The object that a factory names; a broken module is reported with its owner's name."""
     if not isinstance(factory, str):
@@ -116,7 +132,9 @@ def load_factory(factory: Factory, owner: str) -> Any:
     module, _, name = factory.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may also call sys.exit
         raise PluginError(
             f"{owner} cannot be loaded from '{factory}': {type(error).__name__}: {error}",
             "Fix or remove the plugin; `fsdil-bench list plugins` shows where it comes from.",

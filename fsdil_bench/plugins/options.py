@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -99,9 +100,9 @@ def as_dict(config: Any) -> dict[str, Any]:
 def _checked(value: Any, wanted: Any, limits: Mapping[str, Any], where: str) -> Any:
     try:
         value = _coerce(value, wanted)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise RequestError(
-            f"{where} = {value!r} does not fit", f"It takes {_type_name(wanted)}."
+            f"{where} = {value!r:.200} does not fit", f"It takes {_type_name(wanted)}."
         ) from None
     low, high = limits.get("minimum"), limits.get("maximum")
     too_low = low is not None and value is not None and value < low
@@ -129,10 +130,11 @@ def _coerce(value: Any, wanted: Any) -> Any:
             raise ValueError(value)
         return int(value)
     if wanted is float:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or not math.isfinite(float(value)):
             raise ValueError(value)
         return float(value)
     if wanted is str and isinstance(value, str):
+        value.encode()  # half of a character has no place in an id or a record
         return value
     raise ValueError(value)
 
@@ -179,5 +181,5 @@ def _type_name(wanted: Any) -> str:
         return "one of " + ", ".join(str(a) for a in arguments)
     if origin is tuple:
         return f"a comma-separated list of {_type_name(arguments[0])}"
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
     return "none" if wanted is type(None) else names.get(wanted, str(wanted))

@@ -27,6 +27,7 @@ from .descriptors import (
     LauncherInfo,
     MethodInfo,
     ScenarioInfo,
+    name_problem,
 )
 from .harness_guard import changed, snapshot
 
@@ -172,7 +173,9 @@ class Registry:
             arguments = {"record": record} if "record" in impl.argnames else {}
             try:
                 impl.function(**arguments)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 failures.append(f"plugin '{impl.plugin_name}' in fsdil_run_finished: {_say(error)}")
         return failures
 
@@ -239,6 +242,9 @@ def _add(registry: Registry, plugin: Plugin, origin: EntryPoint | Path) -> None:
     for kind, (info_type, hook) in KINDS.items():
         known: dict[str, Any] = getattr(registry, kind + "s")
         for info in _collect(registry.manager, plugin, module, hook, info_type):
+            if problem := name_problem(kind, info.name):
+                plugin.problems.append(problem)
+                continue
             if info.name in known:
                 owner = registry.sources[f"{kind} {info.name}"]
                 plugin.problems.append(f"{kind} '{info.name}' is already provided by '{owner}'")
@@ -288,7 +294,9 @@ def _collect(
             continue
         try:
             offered = list(impl.function())
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             plugin.problems.append(f"{hook} raised {_say(error)}")
             continue
         for info in offered:

@@ -22,6 +22,7 @@ from typing import Any
 from fsdil_bench import __version__
 from fsdil_bench.errors import RecordError, RequestError
 from fsdil_bench.system.archives import unpack
+from fsdil_bench.system.atomic_files import drafted
 
 from .checks import Checked
 from .identity import run_place
@@ -172,19 +173,18 @@ To have them on the leaderboards, in a clone of fsdil-bench:
 
 
 def _write_folder(content: dict[str, bytes], out: Path) -> None:
-    for name, data in content.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    with drafted(out) as draft:
+        for name, data in content.items():
+            path = draft / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
 
 
 def _write_zip(content: dict[str, bytes], out: Path) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
-    draft = out.with_name(out.name + ".tmp")
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+    with drafted(out) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(content):
             member = zipfile.ZipInfo(name, _DATE)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.external_attr = 0o644 << 16
             archive.writestr(member, content[name])
-    draft.replace(out)

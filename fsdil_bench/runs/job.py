@@ -72,7 +72,9 @@ class Job:
             return self.method_class(context)
         except FsdilError:
             raise
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also sys.exit
             raise PluginError(
                 f"method '{self.spec.method}' cannot be built: {type(error).__name__}: {error}",
                 "The traceback is in the run's log.txt; --debug shows it here.",

@@ -74,7 +74,9 @@ def describe_backbone(info: BackboneInfo, name: str) -> Backbone:
         found: Backbone = describe(name) if info.pattern else describe()
     except FsdilError:
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also sys.exit
         raise PluginError(
             f"backbone '{name}' cannot be loaded: {type(error).__name__}: {error}",
             "--debug shows the traceback.",

@@ -25,7 +25,9 @@ def call_plugin(name: str, what: str, function: Callable[[], T]) -> T:
             f"method '{name}' ran out of GPU memory in {what}",
             "Lower its batch size with --set, or use --device cpu.",
         ) from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin that calls sys.exit must not end the command in peace
         lacking = "MPS" in str(error)  # torch names it where a type or an operation is missing
         raise PluginError(
             f"method '{name}' raised {type(error).__name__} in {what}: {error}",

@@ -13,6 +13,8 @@ removed when the next domain is finished, unless all checkpoints are to be kept.
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +25,7 @@ import numpy as np
 
 from fsdil_bench.errors import HeldError
 from fsdil_bench.records.record import PREDICTIONS_FILE, RECORD_FILE, Record
-from fsdil_bench.system.atomic_files import write_atomically
+from fsdil_bench.system.atomic_files import drafted, write_atomically
 from fsdil_bench.system.locks import is_locked, locked
 
 if TYPE_CHECKING:
@@ -79,21 +81,19 @@ class RunFolder:
         self, index: int, state: State, result: dict[str, Any], predictions: dict[str, np.ndarray]
     ) -> None:
         """Keep a finished domain, all of it or nothing."""
-        from safetensors.torch import save_file
-
         final = self.path / f"domain-{index}"
         draft = self.path / f"domain-{index}.tmp"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        # Contiguous copies: safetensors refuses tensors that share memory.
-        save_file(
-            {k: v.detach().cpu().contiguous().clone() for k, v in state.items()},
-            draft / "state.safetensors",
-        )
-        np.savez_compressed(draft / PREDICTIONS_FILE, **predictions)  # type: ignore[arg-type]
-        (draft / "result.json").write_text(json.dumps(result), encoding="utf-8")
-        shutil.rmtree(final, ignore_errors=True)
-        draft.rename(final)
+        try:
+            _save_state(state, draft / "state.safetensors")
+            np.savez_compressed(draft / PREDICTIONS_FILE, **predictions)  # type: ignore[arg-type]
+            (draft / "result.json").write_text(json.dumps(result), encoding="utf-8")
+            shutil.rmtree(final, ignore_errors=True)
+            draft.rename(final)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
 
     def drop_state(self, index: int) -> None:
         """Remove the checkpoint of a domain that is no longer needed after a later one."""
@@ -114,10 +114,10 @@ class RunFolder:
 
     def save_predictions(self, predictions: dict[str, np.ndarray]) -> Path:
         """Write the predictions of the whole run."""
-        draft = self.path / f"{PREDICTIONS_FILE}.tmp"
-        with draft.open("wb") as file:
+        path = self.path / PREDICTIONS_FILE
+        with drafted(path) as draft, draft.open("wb") as file:
             np.savez_compressed(file, **predictions)  # type: ignore[arg-type]
-        return draft.rename(self.path / PREDICTIONS_FILE)
+        return path
 
     def finish(self, record: Record) -> None:
         """Write the record: from now on the run is complete."""
@@ -127,3 +127,19 @@ class RunFolder:
         """Add to the run's log."""
         with (self.path / "log.txt").open("a", encoding="utf-8") as file:
             file.write(text.rstrip("\n") + "\n")
+
+
+def _save_state(state: State, path: Path) -> None:
+    """Write a state; a full disk is an OSError, as everywhere."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    # Contiguous copies: safetensors refuses tensors that share memory.
+    copies = {k: v.detach().cpu().contiguous().clone() for k, v in state.items()}
+    try:
+        save_file(copies, path)
+    except SafetensorError as error:  # "... No space left on device (os error 28)"
+        if code := re.search(r"\(os error (\d+)\)", str(error)):
+            number = int(code[1])
+            raise OSError(number, os.strerror(number), str(path)) from error
+        raise

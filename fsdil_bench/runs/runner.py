@@ -7,7 +7,6 @@ print(record.metrics)
 
 from __future__ import annotations
 
-import errno
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fsdil_bench.data.stream_request import check_arguments
-from fsdil_bench.errors import FsdilError, HeldError, RequestError
+from fsdil_bench.errors import UNWRITABLE, FsdilError, HeldError, RequestError
 from fsdil_bench.plugins.registry import Registry, imported_here, load_registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.records.record import Record
@@ -30,8 +29,6 @@ from .run_folder import RunFolder
 if TYPE_CHECKING:
     from .executor import Executor
     from .pictures import Pictures
-
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def run(
@@ -116,7 +113,7 @@ def _failures_logged(folder: RunFolder) -> Iterator[None]:
     except BaseException as error:
         with suppress(OSError):  # the log is a convenience; the error itself is what matters
             folder.log(traceback.format_exc())
-        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+        if isinstance(error, OSError) and error.errno in UNWRITABLE:
             raise FsdilError(
                 f"{folder.path} cannot be written: {error.strerror}",
                 "Make room or choose another folder with --out; finished domains are kept.",

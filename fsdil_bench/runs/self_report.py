@@ -1,7 +1,7 @@
 """What a method says of itself after a domain: trained parameters and diagnostics.
 
-Neither decides a result, so neither may cost one: what a plugin raises here, or gives that JSON has
-no word for, becomes a warning in the record.
+Neither decides a result, so neither may cost one: what a plugin raises here, or returns that JSON
+has no word for, becomes a warning in the record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def self_report(method: Method) -> SelfReport:
     trained, diagnostics = 0, dict[str, Any]()
     try:
         trained = int(method.trained_parameters())
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         warnings.append(f"trained_parameters() failed, 0 stands for it: {_said(error)}")
     try:
         found = method.diagnostics()
@@ -43,7 +45,9 @@ def self_report(method: Method) -> SelfReport:
         diagnostics = _plain(found, "diagnostics()", warnings)
         if len(json.dumps(diagnostics)) > _MOST:
             raise ValueError(f"it gave more than {_MOST >> 20} MB")
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         diagnostics = {}
         warnings.append(f"diagnostics() failed and is left out: {_said(error)}")
     return SelfReport(trained, diagnostics, warnings)
@@ -67,5 +71,5 @@ def _plain(value: Any, place: str, warnings: list[str]) -> Any:
     return str(value)
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]

@@ -34,6 +34,9 @@ from .runner import run_job
 
 FACTORS = (0.3, 1.0, 3.0, 10.0, 30.0)
 
+#: The least and the largest value that an option takes; None is no limit.
+Limits = tuple[float | None, float | None]
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -50,6 +53,7 @@ class Choice:
     default: Any
     values: tuple[Any, ...]
     scores: tuple[float, ...]
+    limits: Limits = (None, None)
 
     @property
     def error(self) -> float:
@@ -70,13 +74,16 @@ class Choice:
 
     @property
     def at_edge(self) -> bool:
-        """Whether a value outside the candidates might have been better still."""
+        """Whether a value outside the candidates, but within the option's limits, might have been
+        better still."""
         numbers = sorted(value for value in self.values if _is_number(value))
-        return len(numbers) > 1 and self.chosen in (numbers[0], numbers[-1])
+        edges = {numbers[0], numbers[-1]} if len(numbers) > 1 else set()
+        return self.chosen in edges - set(self.limits)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        del plain["limits"]  # those of the method's code, whatever was tried
         scores = [round(score, 2) for score in self.scores]
         return plain | {"scores": scores, "error": round(self.error, 2), "chosen": self.chosen}
 
@@ -100,7 +107,7 @@ def tune(
     """
     request = _on_validation(request)
     method = request.method
-    default, tried = _candidates(method, request.scenario.dataset, registry, option, values)
+    default, tried, limits = _candidates(method, request.scenario.dataset, registry, option, values)
     scores, images = [], 0
     for value in tried:
         candidate = replace(request, config={**request.config, option: value})
@@ -112,7 +119,7 @@ def tune(
         images = sum(domain["test"] for domain in records[0].scenario["domains"])
         tell(value, scores[-1])
     name = str(request.scenario)
-    return Choice(method, option, name, tuple(seeds), images, default, tried, tuple(scores))
+    return Choice(method, option, name, tuple(seeds), images, default, tried, tuple(scores), limits)
 
 
 def _on_validation(request: RunRequest) -> RunRequest:
@@ -161,15 +168,17 @@ def _identity(choice: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _candidates(
     method: str, dataset: str, registry: Registry, option: str, values: Sequence[Any]
-) -> tuple[Any, tuple[Any, ...]]:
-    """The default of a method's option on a data set, and the values to try, converted to the
-    option's type."""
+) -> tuple[Any, tuple[Any, ...], Limits]:
+    """The default of a method's option on a data set, the values to try, converted to the option's
+    type, and its limits."""
     info = registry.method(method)
     kind = load_method_class(info).Config
     see = f"fsdil-bench list methods {method}"
-    names = [field.name for field in dataclasses.fields(kind)]
-    if option not in names:
-        raise unknown(f"option of method {method}:", option, names, see)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    if option not in fields:
+        error = unknown(f"option of method {method}:", option, fields, see)
+        raise RequestError(error.message, f"--option chooses another. {error.remedy}")
+    low, high = (fields[option].metadata.get(limit) for limit in ("minimum", "maximum"))
     default = as_dict(method_settings(info, dataset, {}))[option]
     if not values:
         if not _is_number(default) or default <= 0:
@@ -177,14 +186,15 @@ def _candidates(
                 f"the default of {method}'s option '{option}' is {default!r}, no positive number",
                 "Say with --values what to try.",
             )
-        exact = [default * factor for factor in FACTORS]
+        least, most = -math.inf if low is None else low, math.inf if high is None else high
+        exact = [min(max(default * factor, least), most) for factor in FACTORS]
         whole = isinstance(default, int)
         values = [max(1, round(v)) if whole else float(f"{v:.6g}") for v in exact]
     checked = [
         as_dict(resolve(kind, {option: value}, owner=f"method {method}", see=see))[option]
         for value in values
     ]
-    return default, tuple(dict.fromkeys(checked))
+    return default, tuple(dict.fromkeys(checked)), (low, high)
 
 
 def _is_number(value: Any) -> bool:

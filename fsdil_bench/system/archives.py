@@ -113,7 +113,8 @@ def _explained(archive: Path) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         raise ArchiveError(
-            f"{archive.name} is damaged or no archive: {str(error) or type(error).__name__}"
+            f"{archive} is damaged or no archive: {str(error) or type(error).__name__}",
+            "Pack or download it again.",
         ) from error
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise ArchiveError(

@@ -6,6 +6,7 @@ Names are open_clip's, which are those of OpenAI's CLIP. Numbers become float32.
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from .archive import UnknownNameError, is_archive, read_archive
 
 #: The tensors of a checkpoint by name.
 Tensors = dict[str, torch.Tensor]
+
+_FORMS = "Save the model's state_dict(), as safetensors or with torch.save."
 
 
 def read_checkpoint(path: Path) -> Tensors:
@@ -39,7 +42,9 @@ def _load(path: Path) -> Any:
         return load_file(path)
     if is_archive(path):
         return read_archive(path)
-    return torch.load(path, map_location="cpu", weights_only=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is wrong is said by the error
+        return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _is_safetensors(path: Path) -> bool:
@@ -47,6 +52,12 @@ def _is_safetensors(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(9)
     return path.suffix == ".safetensors" or start[8:] == b"{"
+
+
+def _is_plain_pickle(path: Path) -> bool:
+    """By content: the mark of a pickle, and its last instruction."""
+    content = path.read_bytes()
+    return content[:1] == b"\x80" and content[-1:] == b"."
 
 
 def _flat(loaded: Any, path: Path) -> Tensors:
@@ -58,7 +69,7 @@ def _flat(loaded: Any, path: Path) -> Tensors:
         inside = ", ".join(str(key) for key in list(tensors)[:5]) or type(loaded).__name__
         raise DataError(
             f"{path} is not a checkpoint of named tensors; it holds: {inside}",
-            "Save the model's state_dict(), as safetensors or with torch.save.",
+            _FORMS,
         )
     return {
         name.removeprefix("module."): value.float() if value.is_floating_point() else value
@@ -70,7 +81,7 @@ def _damaged(path: Path, error: Exception) -> DataError:
     reason = " ".join(str(error).split()).partition(". ")[0]
     return DataError(
         f"{path} is damaged, or no checkpoint: {type(error).__name__}: {reason}",
-        "Copy or download it again; its size shows whether it is complete.",
+        "Copy or download it again; its size shows whether it is complete. " + _FORMS,
     )
 
 
@@ -80,6 +91,10 @@ def _refused(path: Path, error: Exception) -> DataError:
         name = error.name
     else:  # torch names it in its message: "... GLOBAL os.system was not an allowed global ..."
         name = "".join(str(error).partition("GLOBAL ")[2].split()[:1])
+    if not name and _is_plain_pickle(path):
+        return DataError(
+            f"{path} is a pickle that torch.save did not write; it was not loaded", _FORMS
+        )
     if not name:
         return _damaged(path, error)
     return DataError(

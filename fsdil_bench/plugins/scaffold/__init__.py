@@ -1,7 +1,7 @@
 """New plugins, written by `fsdil-bench new-method` and `new-scenario`.
 
 The templates are plugins that work, called my-method and my-scenario. To write a plugin is to copy
-one and to replace its name. Only `cli` imports this folder. It imports `errors` alone.
+one and to replace its name. Only `cli` imports this folder. It imports `errors` and `system`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from fsdil_bench.errors import RequestError
+from fsdil_bench.system.atomic_files import drafted
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -48,9 +49,14 @@ def write_plugin(
                 "Choose another name, or another folder with --out.",
             )
     _check_module(module)
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not package:
+        target.mkdir(exist_ok=True)
+    with drafted(target if package else next(iter(texts))) as draft:
+        for path, text in texts.items():
+            place = draft / path.relative_to(target) if package else draft
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
     return list(texts)
 
 
@@ -61,10 +67,11 @@ def _filled(text: str, words: dict[str, str]) -> str:
 
 
 def _check_name(kind: str, name: str, module: str, taken: Container[str]) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+    if len(name) > 64 or not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise RequestError(
             f"'{name}' cannot be the name of a {kind}",
-            "Use lower-case letters, digits and single dashes; the first character is a letter.",
+            "Use lower-case letters, digits and single dashes, at most 64 characters; the first "
+            "character is a letter.",
         )
     if keyword.iskeyword(module):
         raise RequestError(f"'{name}' is a keyword of Python", "Choose another name.")

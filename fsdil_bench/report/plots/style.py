@@ -15,6 +15,7 @@ import numpy as np
 
 from fsdil_bench.errors import RequestError
 from fsdil_bench.records.record import Record
+from fsdil_bench.system.atomic_files import drafted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,7 +83,9 @@ def save(figure: Any, file: Path) -> Path:
     """Write the figure in the format that the file's ending names."""
     check_ending(file)
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, metadata=_UNDATED[file.suffix.lower()])
+    ending = file.suffix.lower()
+    with drafted(file) as draft:
+        figure.savefig(draft, format=ending[1:], metadata=_UNDATED[ending])
     return file
 
 
