@@ -6,19 +6,16 @@ import os
 import signal
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-import toy_plugin
 from toy_plugin import CLASSES, Means
 
 from fsdil_bench import (
     MethodInfo,
     PluginError,
     RouterMethod,
-    ScenarioInfo,
     hookimpl,
     load_stream,
     numpy_generator,
@@ -189,9 +186,8 @@ class Waits(Means):
     def learn(self, domain):
         super().learn(domain)
         if os.environ.get("SEALED_WAIT_IN") == str(domain.index):
-            mark = Path(os.environ["SEALED_MARK"])
-            mark.with_suffix(".tmp").write_text(str(os.getpid()))
-            mark.with_suffix(".tmp").rename(mark)
+            Path("mark.tmp").write_text(str(os.getpid()))
+            Path("mark.tmp").rename("mark")
             time.sleep(120)
 
 
@@ -217,11 +213,6 @@ class LooksAtEverything(Means):
         return ((batch.features + embedded) @ self.sums.T).argmax(1)
 
 
-def with_unseen(request):
-    sets = (("dark", toy_plugin.samples("d0", "other", 7)),)
-    return replace(toy_plugin.build_stream(request), unseen=sets)
-
-
 METHODS = [
     KeepsInModule, KeepsInClass, KeepsInFiles, AdaptsWhilePredicting, RebuildsTheOrder,
     RemembersTheOracle, LooksAround, AsksForMore, AsksForOthers, Exits, IsKilled, Waits,
@@ -232,8 +223,3 @@ METHODS = [
 def fsdil_methods():
     everything = MethodInfo("everything", "all views", LooksAtEverything, exemplar_free=False)
     return [MethodInfo(m.__name__.lower(), m.__name__, m) for m in METHODS] + [everything]
-
-
-@hookimpl
-def fsdil_scenarios():
-    return [ScenarioInfo("seen", "with unseen sets", with_unseen, default_backbone="toy-clip")]

@@ -50,7 +50,7 @@ def run(
     from fsdil_bench.runs.job import prepare
     from fsdil_bench.runs.runner import run_job
 
-    registry = open_registry(plugins)
+    registry = open_registry(plugins, sealed=options["sealed"])
     asked = run_request(method=method, scenario=scenario, **options)
     progress = run_progress(quiet)
     records = []

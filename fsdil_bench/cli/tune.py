@@ -58,7 +58,7 @@ def tune(
     from fsdil_bench.runs.tuning import Choice, keep_choices, load_choices
     from fsdil_bench.runs.tuning import tune as tune_one
 
-    registry = open_registry(plugins)
+    registry = open_registry(plugins, sealed=options["sealed"])
     asked = [run_request(method=method, scenario=scenario, **options) for method in methods]
     if write:
         load_choices(write)  # a broken file is reported before hours of runs

@@ -19,6 +19,7 @@ from fsdil_bench.errors import RecordError, RequestError
 from .common import debug_option, open_registry, plugin_option, run_progress
 
 if TYPE_CHECKING:
+    from fsdil_bench.plugins.registry import Registry
     from fsdil_bench.records.checks import Checked
     from fsdil_bench.records.record import Record
     from fsdil_bench.runs.rerun_agreement import Verified
@@ -190,12 +191,18 @@ def _run_again(
 ) -> list[tuple[Record, Verified]]:
     from fsdil_bench.runs.rerun import verify
 
-    registry = open_registry(plugins)
+    registries: dict[bool, Registry] = {}
     progress = run_progress(quiet)
     found = []
-    for record in records:
+    # Sealed runs come first: for them no plugin is imported here.
+    for record in sorted(records, key=lambda record: not record.sealed):
+        sealed = options["sealed"] or record.sealed
+        if sealed not in registries:
+            registries[sealed] = open_registry(plugins, sealed=sealed)
         progress.say(f"running again: {_name(record)}")
-        verified = verify(record, registry=registry, out=out, progress=progress, **options)
+        verified = verify(
+            record, registry=registries[sealed], out=out, progress=progress, **options
+        )
         found.append((record, verified))
         if not silent:
             _tell_verdict(record, verified)

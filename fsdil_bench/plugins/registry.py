@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import pluggy
 
-from fsdil_bench.errors import RequestError, unknown
+from fsdil_bench.errors import PluginError, RequestError, unknown
 
 from . import hookspecs
 from .descriptors import (
@@ -28,6 +28,7 @@ from .descriptors import (
     MethodInfo,
     ScenarioInfo,
 )
+from .harness_guard import changed, snapshot
 
 Info = TypeVar("Info", MethodInfo, ScenarioInfo, BackboneInfo, LauncherInfo)
 
@@ -40,15 +41,41 @@ KINDS: dict[str, tuple[type, str]] = {
 }
 
 
+_SHOWN = 5  # names of changed functions in a message
+
+#: This distribution, and the packages in which its own plugins are.
+_OWN = "fsdil-bench"
+_OWN_PACKAGES = ("fsdil_bench", "fsdil_methods", "fsdil_scenarios")
+
+_imported_here: dict[str, str] = {}
+
+
 @dataclass
 class Plugin:
-    """A plugin as found: where it comes from, what it offers, what is wrong with it."""
+    """A plugin as found: where it comes from, what it offers, what is wrong with it.
+
+    `module` is the name of an installed one. `third_party` is false for what comes with the
+    harness, `imported` for plugins that this process knows only by name.
+    """
 
     name: str
     source: str
     version: str = ""
+    module: str = ""
+    third_party: bool = True
+    imported: bool = False
     offers: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """What distinguishes it from all others: a file, or a distribution and an entry point."""
+        return f"{self.source}:{self.name}" if self.module else str(Path(self.source).absolute())
+
+    @property
+    def label(self) -> str:
+        """Its distribution with the version, or its file without folders."""
+        return f"{self.source} {self.version}" if self.module else Path(self.source).name
 
 
 @dataclass
@@ -63,6 +90,7 @@ class Registry:
     launchers: dict[str, LauncherInfo] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
+    _closed: dict[str, tuple[Plugin, EntryPoint | Path]] = field(default_factory=dict)
 
     def method(self, name: str) -> MethodInfo:
         """The method called `name`."""
@@ -89,6 +117,48 @@ class Registry:
         near = unknown("backbone", name, single, "fsdil-bench list backbones")
         raise RequestError(near.message, f"There are: {', '.join(offered)}. {near.remedy}")
 
+    def add(self, plugin: Plugin, origin: EntryPoint | Path) -> None:
+        """Add a plugin without importing it."""
+        self.plugins.append(plugin)
+        self._closed[plugin.key] = plugin, origin
+
+    def add_files(self, files: Iterable[str | Path]) -> None:
+        """Add plugin files without importing them."""
+        for file in files:
+            path = Path(file)
+            if not path.is_file():
+                raise RequestError(
+                    f"plugin file '{file}' does not exist", "Check the path of --plugin."
+                )
+            self.add(Plugin(path.stem, str(path)), path)
+            self.files.append(path.absolute())
+
+    def open(self, keys: Iterable[str]) -> None:
+        """Import listed plugins and collect what they offer."""
+        for key in keys:
+            if key in self._closed:
+                _add(self, *self._closed.pop(key))
+
+    def origin(self, kind: str, name: str) -> Plugin | None:
+        """The plugin that offers a method, scenario or backbone; None if that is not known."""
+        offered = f"{kind} {name}"
+        return next((plugin for plugin in self.plugins if offered in plugin.offers), None)
+
+    def imported(self) -> list[Plugin]:
+        """The plugins of third parties whose code runs in this process."""
+        return [plugin for plugin in self.plugins if plugin.third_party and plugin.imported]
+
+    def check_harness(self) -> None:
+        """Raise an error if a plugin has changed the harness since it was imported."""
+        if not self.imported() or not (names := changed(snapshot())):
+            return
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        loaded = ", ".join(plugin.label for plugin in self.imported())
+        raise PluginError(
+            f"a plugin has changed the harness: {', '.join(names[:_SHOWN])}{more}",
+            f"The result would not be the harness's own. Plugins in this process: {loaded}.",
+        )
+
     def warnings(self) -> list[str]:
         """One line per problem, for the head of every command's output."""
         return [
@@ -107,35 +177,52 @@ class Registry:
         return failures
 
 
-def load_registry(files: Iterable[str | Path] = ()) -> Registry:
-    """Load all installed plugins, then the plugin `files`."""
+def load_registry(
+    files: Iterable[str | Path] = (), third_party: Container[str] | None = None
+) -> Registry:
+    """Load all installed plugins, then the plugin `files`.
+
+    With `third_party`, only those of third parties are imported whose key is in it; all others are
+    listed without what they offer.
+    """
     manager = pluggy.PluginManager(hookspecs.GROUP)
     manager.add_hookspecs(hookspecs)
     registry = Registry(manager)
     for entry in _installed():
-        plugin = Plugin(entry.name, entry.value)
+        plugin = Plugin(entry.name, entry.value, module=entry.value)
         if entry.dist is not None:
             plugin.source, plugin.version = entry.dist.name, entry.dist.version
-        _add(registry, plugin, entry)
-    for file in files:
-        path = Path(file)
-        if not path.is_file():
-            raise RequestError(
-                f"plugin file '{file}' does not exist", "Check the path of --plugin."
-            )
-        _add(registry, Plugin(path.stem, str(path)), path)
-        registry.files.append(path.absolute())
+        plugin.third_party = not _is_own(entry)
+        registry.add(plugin, entry)
+    registry.add_files(files)
+    listed = [p.key for p in registry.plugins if p.third_party]
+    own = [p.key for p in registry.plugins if not p.third_party]
+    registry.open(own + [key for key in listed if third_party is None or key in third_party])
     return registry
+
+
+def imported_here() -> dict[str, str]:
+    """The plugins of third parties that this process has ever imported: labels by key."""
+    return dict(_imported_here)
 
 
 def _installed() -> list[EntryPoint]:
     """Entry points of the group, this distribution's first: no other takes a built-in name."""
     found = {(entry.name, entry.value): entry for entry in entry_points(group=hookspecs.GROUP)}
-    return sorted(found.values(), key=lambda e: (not e.value.startswith("fsdil_"), e.name, e.value))
+    return sorted(found.values(), key=lambda entry: (not _is_own(entry), entry.name, entry.value))
+
+
+def _is_own(entry: EntryPoint) -> bool:
+    """Whether a plugin comes with the harness: its distribution says so, not only its name."""
+    top = entry.value.partition(":")[0].partition(".")[0]
+    return entry.dist is not None and entry.dist.name == _OWN and top in _OWN_PACKAGES
 
 
 def _add(registry: Registry, plugin: Plugin, origin: EntryPoint | Path) -> None:
-    registry.plugins.append(plugin)
+    plugin.imported = True
+    if plugin.third_party:
+        snapshot()  # before its code can change anything
+        _imported_here[plugin.key] = plugin.label
     try:
         module = _import_file(origin) if isinstance(origin, Path) else origin.load()
     except BaseException as error:

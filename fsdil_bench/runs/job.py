@@ -92,7 +92,14 @@ class Job:
 
 
 def prepare(request: RunRequest, registry: Registry) -> Job:
-    """Check a request and load what it needs; nothing is computed or written yet."""
+    """Check a request and load what it needs; nothing is computed or written yet.
+
+    For a sealed run, the plugin that offers the method is not imported here.
+    """
+    if request.sealed and any(plugin.third_party for plugin in registry.plugins):
+        from .sealed.plugins import sealed_registry
+
+        registry = sealed_registry(request, registry)
     job = identify(request, registry)
 
     from fsdil_bench.models.device import choose

@@ -15,6 +15,7 @@ from fsdil_bench.data.stream_request import StreamRequest
 from fsdil_bench.data.streams import build_stream, open_stream
 from fsdil_bench.errors import FsdilError, PluginError
 from fsdil_bench.plugins.code_hash import code_version
+from fsdil_bench.plugins.described import described_code
 from fsdil_bench.plugins.descriptors import BackboneInfo, Factory, ScenarioInfo, load_factory
 from fsdil_bench.plugins.registry import Registry
 
@@ -44,6 +45,8 @@ class Lookup:
 
     def code(self, factory: Factory) -> str:
         """The version of the code behind a factory."""
+        if described := described_code(factory):
+            return described
         found: str = self._once("code", str(factory), lambda: code_version(factory))
         return found
 

@@ -101,7 +101,9 @@ def _scenario_part(stream: Stream, transform: Transform) -> dict[str, Any]:
 
 
 def _method_part(job: Job) -> dict[str, Any]:
+    plugin = job.registry.origin("method", job.spec.method)
     return {
+        **({"plugin": plugin.label} if plugin is not None and plugin.third_party else {}),
         "summary": job.info.summary,
         "paper": job.info.paper,
         "exemplar_free": job.info.exemplar_free,
@@ -133,7 +135,7 @@ def _provenance_part(job: Job, outcome: Outcome, folder: RunFolder, digest: str)
     from fsdil_bench.models.device import repeatable
 
     device, deterministic = job.backbone.device, job.request.deterministic
-    plugins = {plugin.source: plugin.version for plugin in job.registry.plugins}
+    plugins = {plugin.source: plugin.version for plugin in job.registry.plugins if plugin.offers}
     origin = base_origin(folder)
     return {
         **provenance(device, plugins),
@@ -142,7 +144,23 @@ def _provenance_part(job: Job, outcome: Outcome, folder: RunFolder, digest: str)
         "repeatable": repeatable(device, deterministic),
         "resumed_after": outcome.resumed_after,
         **({"base_from": origin} if origin else {}),
-        **(_compared_with_ordinary(folder, digest) if job.request.sealed else {}),
+        **(_sealed_part(job, folder, digest) if job.request.sealed else {}),
+    }
+
+
+def _sealed_part(job: Job, folder: RunFolder, digest: str) -> dict[str, Any]:
+    """What kept a sealed run's method from the rest, whom one has to trust, what was noticed."""
+    from .sealed.suspicions import suspicions
+    from .sealed.task import sealed_by, third_parties
+
+    trusted = {kind: plugin.label for kind, plugin in third_parties(job).items()}
+    trusted.pop("method", None)
+    noticed = suspicions(folder.path)
+    return {
+        "sealed_by": sealed_by(),
+        **({"trusts": trusted} if trusted else {}),
+        **({"suspicions": noticed} if noticed else {}),
+        **_compared_with_ordinary(folder, digest),
     }
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsdil_bench.data.stream_request import check_arguments
 from fsdil_bench.errors import FsdilError, HeldError, RequestError
-from fsdil_bench.plugins.registry import Registry, load_registry
+from fsdil_bench.plugins.registry import Registry, imported_here, load_registry
 from fsdil_bench.progress import Progress
 from fsdil_bench.records.record import Record
 
@@ -58,7 +58,8 @@ def run(
     """
     check_arguments(options, RunRequest, run)
     request = RunRequest.of(method=method, scenario=scenario, **options)
-    job = prepare(request, registry or load_registry(plugins))
+    registry = registry or load_registry(plugins, () if request.sealed else None)
+    job = prepare(request, registry)
     return run_job(job, out, fresh=fresh, planned=planned, progress=progress)
 
 
@@ -92,8 +93,11 @@ def run_job(
             "warning: the ordinary run of this id made different predictions: the method depends "
             "on more than its state and the single image"
         )
-    for failure in job.registry.notify_finished(record):
-        progress.say(f"warning: {failure}")
+    for sentence in record.provenance.get("suspicions", []):
+        progress.say(f"warning: {sentence}")
+    if not job.request.sealed:  # a hook could change the record in this process
+        for failure in job.registry.notify_finished(record):
+            progress.say(f"warning: {failure}")
     return record
 
 
@@ -131,6 +135,8 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
     reset_peak_memory(job.backbone.device)
     pictures = job.pictures(progress)
     numbers = numerics(job.spec.precision, deterministic=job.request.deterministic)
+    if job.request.sealed:
+        _note_strangers(job, folder)
     with numbers, _executor(job, pictures, folder, progress) as executor:
         outcome = Loop(
             name=job.spec.method,
@@ -146,9 +152,21 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
             shots=job.request.scenario.shots,
         ).run()
     pictures.close()
+    job.registry.check_harness()
     record = make_record(job, outcome, pictures.transform, folder)
     folder.finish(record)
     return record
+
+
+def _note_strangers(job: Job, folder: RunFolder) -> None:
+    """Keep which plugins this process has imported, for any purpose, without need."""
+    from .sealed.suspicions import suspect
+    from .sealed.task import third_parties
+
+    needed = {plugin.key for plugin in third_parties(job).values() if plugin.imported}
+    for key, label in imported_here().items():
+        if key not in needed:
+            suspect(folder.path, f"the harness had imported the plugin {label} before the run")
 
 
 def _executor(

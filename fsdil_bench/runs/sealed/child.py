@@ -12,20 +12,25 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import cache
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from fsdil_bench.data.scenario import Samples, ScenarioId, Stream
+from fsdil_bench.data.stream_guard import no_streams
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import FsdilError, PluginError
+from fsdil_bench.models.backbone import Backbone
 from fsdil_bench.models.device import numerics
 from fsdil_bench.plugins.code_hash import code_version
+from fsdil_bench.plugins.described import describe
 from fsdil_bench.plugins.method import Method
 from fsdil_bench.plugins.options import resolve
-from fsdil_bench.plugins.registry import load_registry
+from fsdil_bench.plugins.registry import Registry, load_registry
 from fsdil_bench.records.identity import RunSpec
 from fsdil_bench.runs.cost import Meter, peak_memory_bytes
 from fsdil_bench.runs.job import Job, load_method_class
@@ -35,28 +40,47 @@ from fsdil_bench.runs.request import RunRequest
 from fsdil_bench.runs.self_report import self_report
 from fsdil_bench.runs.views import Batch, TrainDomain
 from fsdil_bench.seeds import seed_everything
+from fsdil_bench.system import landlock
 
+from .import_guard import ImportGuard
 from .remote import Harness, RemotePictures, RemoteProgress
+from .watch import watch
 from .wire import Channel, Message
+
+#: Variables that name a folder to write to; it is the process's own.
+_OWN_FOLDER = (
+    "FSDIL_CACHE", "FSDIL_DATA", "TMPDIR", "MPLCONFIGDIR", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH",
+)  # fmt: skip
 
 
 def preload() -> None:
-    """Import what most backbones need as soon as a method runs the model."""
+    """Import what comes with the harness, and what most backbones need to run the model."""
     import open_clip  # noqa: F401
+
+    _own_plugins()
+
+
+@cache
+def _own_plugins() -> Registry:
+    """All plugins, of which those of third parties are not imported yet."""
+    return load_registry((), ())
 
 
 def main(order: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
-    """Do the task that comes over the line with this descriptor, then end at once."""
+    """Do the task that comes over the line with the first descriptor, then end at once.
+
+    What should not happen is noted on the second one.
+    """
     del order
     faulthandler.enable()
     code = 0
-    harness = Harness(Channel(Connection(descriptors[0])))
+    channel = Channel(Connection(descriptors[0]))
     try:
-        _work(harness)
+        _work(channel, descriptors[1])
     except BaseException as error:
         code = 1
         said = error if isinstance(error, FsdilError) else _unexpected(error)
-        harness.tell(
+        channel.send(
             "failed",
             error=type(said).__name__,
             message=said.message,
@@ -74,12 +98,59 @@ def _unexpected(error: BaseException) -> FsdilError:
     return FsdilError(text, "The traceback is in the run's log.txt.")
 
 
-def _work(harness: Harness) -> None:
-    message = harness.answer(harness.expect())
+def _work(channel: Channel, notes: int) -> None:
+    message = channel.receive()
     task = message.fields
     torch.set_num_threads(task["threads"])
+    os.environ.clear()
+    os.environ |= task["environment"]
+    sys.path[:] = task["paths"]
+    os.chdir(task["folder"])  # the backbone may be given as a path
+    describing = task["purpose"] == "describe"
+    registry = _own_plugins()
+    registry.add_files(task["files"])
+    # The backbone comes first if it is the harness's own: to find its weights takes the cache.
+    model = None if describing or not task["own_backbone"] else _backbone(registry, task)
+    _seal(task, notes, scenarios=describing)
+    # From here on code of third parties is imported, and only then are there more threads.
+    registry.open(task["plugins"])
+    if describing:
+        [plugin] = [each for each in registry.plugins if each.key in task["plugins"]]
+        channel.send("described", **describe(registry, plugin))
+        return
+    harness = Harness(channel, task["scratch"])
     with numerics(task["precision"], deterministic=task["deterministic"]):
-        _do(harness, _job(task, harness), message)
+        job = _job(task, harness, registry, model or _backbone(registry, task))
+        with no_streams():
+            _do(harness, job, message)
+
+
+def _seal(task: Mapping[str, Any], notes: int, *, scenarios: bool) -> None:
+    """Leave this process nothing but its own folder to write to, and no way to a scenario."""
+    scratch = task["scratch"]
+    os.chdir(scratch)
+    os.environ |= dict.fromkeys(_OWN_FOLDER, scratch)
+    tempfile.tempdir = None  # ask the environment again
+    note = watch(notes, scratch)
+    if not scenarios:
+        ImportGuard(task["refused"], note).install()
+    if task["landlock"]:
+        # Intel's OpenMP ends the process if it cannot leave its mark there.
+        shared = ["/dev/shm"] if "libiomp" in Path("/proc/self/maps").read_text() else []
+        landlock.write_only_below([scratch, *shared], existing=["/dev"])
+
+
+def _backbone(registry: Registry, task: Mapping[str, Any]) -> Backbone:
+    """The backbone, described but not built."""
+    before = os.environ.get("FSDIL_CACHE")
+    if task["own_backbone"]:
+        os.environ["FSDIL_CACHE"] = task["cache"]  # hashes of large files of weights
+    try:
+        return describe_backbone(registry.backbone(task["backbone"]), task["backbone"])
+    finally:
+        os.environ.pop("FSDIL_CACHE", None)
+        if before is not None:
+            os.environ["FSDIL_CACHE"] = before
 
 
 def _do(harness: Harness, job: Job, message: Message) -> None:
@@ -95,20 +166,8 @@ def _do(harness: Harness, job: Job, message: Message) -> None:
         _predict(harness, job, method, task)
 
 
-def _job(task: dict[str, Any], harness: Harness) -> Job:
-    """What the method is built from, in a folder of its own, without a way to any stream."""
-    os.environ.clear()
-    os.environ |= task["environment"]
-    sys.path[:] = task["paths"]
-    registry = load_registry(task["plugins"])
-    os.chdir(task["folder"])  # the backbone may be given as a path
-    os.environ["FSDIL_CACHE"] = task["cache"]  # hashes of large files of weights
-    backbone = describe_backbone(registry.backbone(task["backbone"]), task["backbone"])
-    harness.scratch = task["scratch"]
-    os.chdir(task["scratch"])
-    os.environ |= dict.fromkeys(("FSDIL_CACHE", "FSDIL_DATA", "TMPDIR"), task["scratch"])
-    tempfile.tempdir = None  # ask the environment again
-
+def _job(task: dict[str, Any], harness: Harness, registry: Registry, backbone: Backbone) -> Job:
+    """What the method is built from, without a way to any stream."""
     info = registry.method(task["method"])
     code = code_version(info.factory)
     if code != task["code"] or backbone.weights_hash != task["weights"]:

@@ -12,16 +12,19 @@ own. `fsdil_bench.runs.sealed.child` is the other side.
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from fsdil_bench import errors
+from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.errors import PluginError
 from fsdil_bench.plugins.method import RouterMethod, State
 from fsdil_bench.runs.cost import Meter
@@ -29,8 +32,10 @@ from fsdil_bench.runs.executor import Call, Purpose
 from fsdil_bench.runs.self_report import SelfReport
 from fsdil_bench.runs.views import Batch, TrainDomain
 
-from .process import SealedProcess, close_server
+from .process import Ended, SealedProcess, close_server
+from .suspicions import suspect
 from .task import describe
+from .watch import judged
 from .wire import Message
 
 if TYPE_CHECKING:
@@ -66,6 +71,8 @@ class SealedExecutor:
         self._state: State | None = None
         self._report = SelfReport(0, {}, [])
         self._phases: dict[int, ExitStack] = {}
+        data = (job.request.data, os.environ.get("FSDIL_DATA"))
+        self._secret = [cache_folder(), folder.path.parents[1], *(Path(d) for d in data if d)]
 
     def __enter__(self) -> SealedExecutor:
         return self
@@ -165,7 +172,7 @@ class SealedExecutor:
                 kind_of_error = getattr(errors, message.fields["error"], PluginError)
                 raise kind_of_error(message.fields["message"], message.fields["remedy"])
             self._serve(process, message, views or {})
-        raise _death(self._job.spec.method, self._doing, *self._end(), self._folder)
+        raise _death(self._job.spec.method, self._doing, self._end(), self._folder)
 
     @property
     def _doing(self) -> str:
@@ -193,17 +200,19 @@ class SealedExecutor:
             case "advance":
                 self._progress.advance(fields["amount"])
 
-    def _end(self) -> tuple[int | None, str]:
+    def _end(self) -> Ended:
         """End the process at work, if there is one; what it printed goes to the run's log."""
         while self._phases:
             self._phases.popitem()[1].close()
         process, self._process = self._process, None
         if process is None:
-            return None, ""
-        code, printed = process.close()
-        if printed.strip():
-            self._folder.log(f"output of {self._doing}:\n{printed}")
-        return code, printed
+            return Ended()
+        ended = process.close()
+        if ended.printed.strip():
+            self._folder.log(f"output of {self._doing}:\n{ended.printed}")
+        for sentence in judged(ended.notes, self._secret):
+            suspect(self._folder.path, f"the process {self._doing} {sentence}")
+        return ended
 
 
 def _allowed(views: Mapping[int, TrainDomain], fields: Mapping[str, Any]) -> TrainDomain:
@@ -226,17 +235,16 @@ def _views(domain: TrainDomain, message: Message) -> torch.Tensor:
     return views
 
 
-def _death(
-    method: str, doing: str, code: int | None, printed: str, folder: RunFolder
-) -> PluginError:
+def _death(method: str, doing: str, ended: Ended, folder: RunFolder) -> PluginError:
     """The error for a process that ended without a word."""
+    code = ended.code
     how = f"ended with exit code {code}"
     if code is None:
         how = "ended"
     elif code < 0:
         how = f"was killed by {signal.Signals(-code).name}"
     memory = " (often for lack of memory)" if code == -signal.SIGKILL else ""
-    last = printed.strip().splitlines()[-1:]
+    last = ended.printed.strip().splitlines()[-1:]
     return PluginError(
         f"method '{method}': the process {doing} {how}{memory}"
         + "".join(f"; its last words: {line}" for line in last),

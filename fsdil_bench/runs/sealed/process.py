@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from fsdil_bench.errors import FsdilError
+from fsdil_bench.system import posix
 from fsdil_bench.system.fork_server import ForkServer, News
 from fsdil_bench.system.fresh_interpreters import FreshInterpreters
-from fsdil_bench.system.posix import CAN_FORK
 
 from .task import environment, module_paths
 from .wire import Channel, Message
@@ -27,6 +27,7 @@ from .wire import Channel, Message
 _MODULE = "fsdil_bench.runs.sealed.child"
 _GRACE = 10  # seconds within which it must be known how a process ended
 _MOST_OUTPUT = 20_000  # characters of a process's output that the log keeps
+_MOST_NOTES = 1 << 20  # bytes about one process
 
 _shared: list[ForkServer | FreshInterpreters] = []
 _keys = count()
@@ -42,7 +43,7 @@ def shared_server() -> ForkServer | FreshInterpreters:
         command, folder = (sys.executable, "-P"), tempfile.gettempdir()
         _shared.append(
             ForkServer(_MODULE, environment=variables, command=command, folder=folder, grace=_GRACE)
-            if CAN_FORK
+            if posix.CAN_FORK
             else FreshInterpreters(_MODULE, environment=variables, command=command, folder=folder)
         )
         atexit.register(close_server)
@@ -54,6 +55,14 @@ def close_server() -> None:
     atexit.unregister(close_server)
     while _shared:
         _shared.pop().close()
+
+
+class Ended(NamedTuple):
+    """How a process ended: its exit code, what it printed, and what was noted about it."""
+
+    code: int | None = None
+    printed: str = ""
+    notes: bytes = b""
 
 
 class SealedProcess:
@@ -68,12 +77,17 @@ class SealedProcess:
         self.scratch = tempfile.mkdtemp(prefix="fsdil-sealed-")
         ours, theirs = Pipe()
         self.channel = Channel(ours)
+        self._notes, their_notes = os.pipe()
+        self._noted = b""
+        os.set_blocking(self._notes, False)
         with suppress(OSError):
-            self._server.start(self._key, self._output.fileno(), theirs.fileno())
+            self._server.start(self._key, self._output.fileno(), theirs.fileno(), their_notes)
         theirs.close()
+        os.close(their_notes)
         begun = self._news(None)
         if begun is None:
             close_server()
+            os.close(self._notes)
             shutil.rmtree(self.scratch, ignore_errors=True)
             raise FsdilError(
                 "the process that starts those of a sealed run has died",
@@ -89,6 +103,7 @@ class SealedProcess:
     def receive(self) -> Message | None:
         """The next message; None if the process has died."""
         connection: Connection = self.channel.connection
+        self._take_notes()
         # A process that the method started may hold the line open, so its end alone says nothing.
         timeout = None if self._ended is None else 0
         if connection in wait([connection, self._server.connection], timeout):
@@ -97,8 +112,8 @@ class SealedProcess:
         self._lost = True
         return None
 
-    def close(self) -> tuple[int | None, str]:
-        """End the process and all it has started: its exit code and what it printed."""
+    def close(self) -> Ended:
+        """End the process and all it has started."""
         self.channel.close()
         self._news(_GRACE if self._lost else 0)
         code = self._ended.code if self._ended is not None else None
@@ -108,8 +123,15 @@ class SealedProcess:
         self._output.seek(0)
         printed = self._output.read().decode(errors="replace")[-_MOST_OUTPUT:]
         self._output.close()
+        self._take_notes()
+        os.close(self._notes)
         shutil.rmtree(self.scratch, ignore_errors=True)
-        return code, printed
+        return Ended(code, printed, self._noted)
+
+    def _take_notes(self) -> None:
+        with suppress(BlockingIOError):
+            while part := os.read(self._notes, _MOST_NOTES):
+                self._noted = (self._noted + part)[:_MOST_NOTES]
 
     def _news(self, timeout: float | None) -> News | None:
         """Wait for what the server says about this process, unless it has ended: the first news."""

@@ -28,10 +28,10 @@ _AHEAD = 4  # batches asked for before they are needed
 class Harness:
     """The other end of the line: it answers questions by their number, in any order."""
 
-    def __init__(self, channel: Channel) -> None:
-        self.scratch = ""
+    def __init__(self, channel: Channel, scratch: str) -> None:
+        self._scratch = scratch
         self._channel = channel
-        self._numbers = count()
+        self._numbers = count(1)  # the task itself was number 0
         self._answers: dict[int, Message] = {}
         self._unwanted: set[int] = set()
         self._news = threading.Condition()
@@ -73,8 +73,7 @@ class Harness:
             try:
                 message = self._channel.receive()
             except (EOFError, OSError):
-                if self.scratch:  # the harness cannot remove it any more
-                    shutil.rmtree(self.scratch, ignore_errors=True)
+                shutil.rmtree(self._scratch, ignore_errors=True)  # nobody else can any more
                 os._exit(1)
             number = message.fields["number"]
             with self._news:

@@ -18,7 +18,7 @@ def preload() -> None:
     from fsdil_bench.runs import loop  # noqa: F401
     from fsdil_bench.sweeps import worker  # noqa: F401
 
-    registry = load_registry()
+    registry = load_registry(third_party=())  # a sealed run may be among the tasks
     factories = [info.factory for info in registry.methods.values()]
     factories += [info.factory for info in registry.scenarios.values()]
     for factory in factories:
