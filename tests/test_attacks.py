@@ -110,6 +110,7 @@ def _run(path: Path, out: Path, *, sealed: bool) -> str:
     from fsdil_bench import FsdilError
     from fsdil_bench.plugins import registry
 
+    os.environ["KEPT"] = "[]"
     registry._imported_here.clear()  # as if the ordinary run had been in another process
     asked = _SCENARIO | {"order": said_by(path, "ORDER", _SCENARIO["order"])}
     method = said_by(path, "METHOD", "cheat")
@@ -150,7 +151,7 @@ def _verify(path: Path, out: Path) -> str:
     registry._imported_here.clear()
     known = registry.load_registry([WORLD, path], ())
     verdict = verify(record, registry=known, out=out.with_name("again"), sealed=True)
-    return "works" if verdict.outcome.value in ("identical", "close") else "detected"
+    return "works" if verdict.outcome.value in ("identical", "same accuracy") else "detected"
 
 
 def _board(path: Path, out: Path) -> str:
@@ -186,7 +187,12 @@ def test_ordinary(attack, path):
 
 @pytest.mark.parametrize("path", cells("sealed"))
 def test_sealed(attack, path):
-    assert same(attack(path, "sealed"), expected(path)["sealed"])
+    from fsdil_bench.system import landlock
+
+    said = expected(path)["sealed"]
+    if path.stem.startswith("a04") and landlock.version() < 1:
+        said = "detected"  # the kernel cannot prevent it
+    assert same(attack(path, "sealed"), said)
 
 
 @pytest.mark.parametrize("path", cells("check"))

@@ -12,7 +12,7 @@ from fsdil_bench import MethodInfo, hookimpl
 
 EXPECTED = {
     "ordinary": "works",
-    "sealed": "detected",
+    "sealed": "prevented",
     "check": "detected",
     "verify": "detected",
     "board": "-",
