@@ -1,4 +1,4 @@
-"""Write docs/api.md, docs/hooks.md and the table of docs/checking.md from the code.
+"""Write docs/api.md, docs/hooks.md and the tables of docs/checking.md and docs/sealed.md.
 
     python docs/make_reference.py
 
@@ -118,11 +118,12 @@ def main() -> None:
 
 def pages() -> dict[Path, str]:
     """What each page should say."""
-    checking = DOCS / "checking.md"
+    checking, sealed = DOCS / "checking.md", DOCS / "sealed.md"
     return {
         DOCS / "api.md": api_page(),
         DOCS / "hooks.md": hooks_page(),
         checking: with_checks(checking.read_text(encoding="utf-8")),
+        sealed: with_attacks(sealed.read_text(encoding="utf-8")),
     }
 
 
@@ -157,7 +158,29 @@ def with_checks(page: str) -> str:
     asked = {name: (check.__doc__ or "").partition("\n")[0] for name, check in CHECKS.items()}
     rows = [f"| `{name}` | {what} |" for name, what in asked.items()]
     table = "\n".join(["| check | what it asks |", "|---|---|", *rows])
-    start, end = "<!-- checks -->", "<!-- end of checks -->"
+    return between(page, "<!-- checks -->", "<!-- end of checks -->", table)
+
+
+def with_attacks(page: str) -> str:
+    """The page with the table of all attacks between its two marks, as their files say it."""
+    rows: list[str] = []
+    for file in sorted((ROOT / "tests/attacks").glob("a*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        [ends] = [
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and unparse(node.targets[0]) == "EXPECTED"
+        ]
+        if not rows:
+            rows = [f"| {' | '.join(['attack', *ends])} |", "|---" * (1 + len(ends)) + "|"]
+        what = (ast.get_docstring(tree) or "").partition("\n")[0].rstrip(".")
+        link = f"[{what}](../{file.relative_to(ROOT).as_posix()})"
+        rows.append(f"| {' | '.join([link, *ends.values()])} |")
+    return between(page, "<!-- attacks: begin -->", "<!-- attacks: end -->", "\n".join(rows))
+
+
+def between(page: str, start: str, end: str, table: str) -> str:
+    """The page with the table between two marks."""
     before, _, rest = page.partition(start)
     return f"{before}{start}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from fsdil_bench.plugins.harness_guard import changed, snapshot
+
 from .after_domain import AfterDomain, as_array
 from .finding import CheckError
 from .small_world import SmallWorld
+
+#: What the harness was when this module was imported, as a rule before any plugin.
+HARNESS = snapshot()
+_MOST_NAMED = 5
 
 
 def quiet_prediction(world: SmallWorld) -> str:
@@ -54,6 +60,21 @@ def side_effects(world: SmallWorld) -> str:
             "Undo it before returning, or use a context manager; keep what is learned on self.",
         )
     return f"environment, torch's settings and class attributes are untouched by {domains} domains"
+
+
+def harness(world: SmallWorld) -> str:
+    """The functions of the harness and of built-in plugins are what they were before plugins came.
+
+    What happens when a plugin file is imported counts, too.
+    """
+    domains = len(world.watched.outcomes)
+    if found := changed(HARNESS):
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        raise CheckError(
+            f"a plugin has changed {', '.join(found[:_MOST_NAMED])}{more}",
+            "Patch nothing of the harness; a method gets all that it may use through its context.",
+        )
+    return f"{len(HARNESS):,} functions and constants are as they were before {domains} domains"
 
 
 def frozen_backbone(world: SmallWorld) -> str:

@@ -43,6 +43,18 @@ def learns(world: SmallWorld) -> str:
     return "a change of images changes the state, a change of the state changes predictions"
 
 
+def trained_parameters(world: SmallWorld) -> str:
+    """It reports at least as many trained parameters as its optimizers change."""
+    for t, (reported, changed) in enumerate(world.watched.trained):
+        if reported < changed:
+            raise CheckError(
+                f"after domain {t + 1} trained_parameters returned {reported:,}, but optimizers "
+                f"changed {changed:,} numbers",
+                "Count all parameters that are trained: sum(p.numel() for p in parameters).",
+            )
+    return f"{reported:,} reported, {changed:,} changed by optimizers of torch"
+
+
 def options(world: SmallWorld) -> str:
     """Every option of Config changes the state or the predictions.
 

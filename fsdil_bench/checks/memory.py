@@ -17,6 +17,7 @@ from fsdil_bench.runs.cost import state_bytes
 from .finding import CheckError
 from .image_search import ImageSearch
 from .reachable_arrays import reachable
+from .small_stream import WorldSize
 from .small_world import SmallWorld
 
 _SLACK = 256  # bytes of names and counters that may come and go
@@ -33,14 +34,20 @@ def growth(world: SmallWorld) -> str:
             raise CheckError(
                 f"the state grows faster than the number of domains: {_listed(sizes)} bytes", remedy
             )
-    few, many = (_base_bytes(world, images) for images in (world.size.base, 2 * world.size.base))
-    more = world.size.base * world.size.classes
-    info = world.job.info
-    if info.exemplar_free and not info.keeps_features and many - few >= more:
-        raise CheckError(
-            f"{more} more images in the base domain make the state {many - few:,} bytes larger",
-            remedy,
-        )
+    info, size = world.job.info, world.size
+    if info.exemplar_free and not info.keeps_features:
+        for where, more, few, many in (
+            ("the base domain", size.base, size, replace(size, base=2 * size.base)),
+            ("a later domain", 1, replace(size, shots=max(1, size.shots - 1)), size),
+        ):
+            t = 0 if few.base < many.base else 1
+            grown = _bytes_after(world, t, many) - _bytes_after(world, t, few)
+            if grown >= more * size.classes:  # a byte per image
+                raise CheckError(
+                    f"{more * size.classes} more images in {where} make the state "
+                    f"{grown:,} bytes larger",
+                    remedy,
+                )
     held = _held_while_predicting(world)
     if held[0] < held[1] < held[2]:
         raise CheckError(
@@ -99,10 +106,13 @@ def leaks(world: SmallWorld) -> str:
     return "everything that it was given is gone from memory"
 
 
-def _base_bytes(world: SmallWorld, images: int) -> int:
-    size = replace(world.size, base=images)
+def _bytes_after(world: SmallWorld, t: int, size: WorldSize) -> int:
+    """The bytes of the state after domain t; 0 if there is no such domain."""
+    if t >= size.domains:
+        return 0
     method = world.build(size)
-    world.learn(method, 0, size=size)
+    for each in range(t + 1):
+        world.learn(method, each, size=size)
     return state_bytes(world.state_of(method))
 
 

@@ -12,11 +12,13 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from fsdil_bench.data.scenario import Samples, Stream
+from fsdil_bench.data.stream_guard import no_streams
 from fsdil_bench.errors import FsdilError
 from fsdil_bench.plugins.method import Context, Method, RouterMethod, State
 from fsdil_bench.plugins.registry import Registry
@@ -24,11 +26,14 @@ from fsdil_bench.progress import Progress
 from fsdil_bench.runs.job import Job, prepare
 from fsdil_bench.runs.lookup import describe_backbone
 from fsdil_bench.runs.request import RunRequest
-from fsdil_bench.runs.views import Batch
+from fsdil_bench.runs.self_report import self_report
+from fsdil_bench.runs.served_views import served
+from fsdil_bench.runs.views import Batch, TrainDomain
 from fsdil_bench.seeds import numpy_generator, seed_everything
 
 from .after_domain import AfterDomain
 from .finding import CheckError
+from .optimizer_steps import optimizer_steps
 from .process_state import ProcessState, own_modules, seeding
 from .small_stream import WorldSize, small_stream
 from .watched_domain import ServedData, WatchedDomain
@@ -53,8 +58,13 @@ class WatchedRun:
         self.method = world.build()
         self.outcomes: list[AfterDomain] = []
         self.returned: list[Any] = []  # by learn
+        self.trained: list[tuple[int, int]] = []  # numbers in each domain: reported, and changed
         for t in range(world.size.domains):
-            self.returned.append(world.learn(self.method, t, seen=self.seen))
+            with optimizer_steps() as stepped:
+                self.returned.append(world.learn(self.method, t, seen=self.seen))
+            reported = self_report(self.method).trained_parameters
+            self.trained.append((reported, stepped.numbers()))
+            del stepped
             self.outcomes.append(world.outcome(self.method, t))
 
 
@@ -158,17 +168,18 @@ class SmallWorld:
         stream = self._stream(size or self.size)
         seen = seen or ServedData()
 
-        def view(i: int, earlier: tuple[WatchedDomain, ...] | None) -> WatchedDomain:
-            return WatchedDomain(
+        def own(i: int, earlier: tuple[TrainDomain, ...] | None) -> TrainDomain:
+            return TrainDomain(
                 i, stream.domains[i].train, stream.class_names, self.pictures, (seed, t),
-                Progress(), earlier, seen=seen,
+                Progress(), earlier,
             )  # fmt: skip
 
         keeps = not self.job.info.exemplar_free
-        domain = view(t, tuple(view(i, ()) for i in range(t)) if keeps else None)
+        domain = own(t, tuple(own(i, ()) for i in range(t)) if keeps else None)
         seed_everything(seed, "learn", t)
-        with self.calling(f"learn (domain {t + 1})"):
-            returned = method.learn(domain)
+        watched = served(domain, partial(WatchedDomain, seen=seen))
+        with watched as view, self.calling(f"learn (domain {t + 1})"):
+            returned = method.learn(view)
         domain.close()
         self.pictures.forget(stream.domains[t].train)
         return returned
@@ -238,7 +249,7 @@ class SmallWorld:
         before = ProcessState.now(self.job.method_class)
         seeded: list[str] = []
         try:
-            with seeding() as seeded:
+            with no_streams(), seeding() as seeded:
                 yield
         except FsdilError as error:
             raise CheckError(f"{what} failed: {error.message}", error.remedy) from error

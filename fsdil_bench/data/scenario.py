@@ -20,6 +20,7 @@ import numpy as np
 from fsdil_bench.errors import DataError, RequestError, unknown
 
 from .content_keys import ContentKeys, Loader, PictureKeys
+from .stream_guard import check_allowed
 
 #: The presets of `data.transforms`, named here because that module imports torch.
 TRANSFORMS = ("cddb", "clip", "core50", "domainnet")
@@ -147,6 +148,9 @@ class Stream:
     keep_images: bool = False
     notes: Mapping[str, Any] = field(default_factory=dict)
     unseen: tuple[tuple[str, Samples], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_allowed(self.name)  # also where a method calls a scenario's builder itself
 
     def digest(self) -> str:
         """A hash of everything about the stream that can change a result."""

@@ -27,6 +27,7 @@ from .scenario import (
     check_transform,
 )
 from .shots import draw_shots
+from .stream_guard import check_allowed
 from .stream_request import StreamRequest, check_arguments
 from .validation import validation_stream
 
@@ -83,6 +84,7 @@ def open_stream(
             f"the stream '{identity}' was asked for inside a sealed run",
             "A method gets its images through `learn` and `predict` alone.",
         )
+    check_allowed(str(identity))
     info = (registry or load_registry()).scenario(identity.dataset)
     if identity.variant and identity.variant not in info.all_variants:
         offered = ", ".join(f"@{variant}" for variant in info.all_variants)

@@ -50,9 +50,13 @@ def code_behind(thing: object) -> str:
 
 
 def source_files(factory: Factory) -> set[Path]:
-    """The files of a factory: its module and what that imports of its own package."""
+    """The files of a factory: its module and what that imports of its own package.
+
+    A factory that is no text is in a plugin file: then it is that file, and what it imports of
+    modules and packages beside it.
+    """
     if not isinstance(factory, str):
-        return {Path(inspect.getfile(factory))}
+        return _files_beside(Path(inspect.getfile(factory)))
     found: set[Path] = set()
     waiting = [factory.partition(":")[0]]
     own = _package(waiting[0])
@@ -69,6 +73,32 @@ def source_files(factory: Factory) -> set[Path]:
             found.add(path)
             names = _imports(path.read_text(encoding="utf-8"), module, path.name == "__init__.py")
             waiting += [name for name in names if f"{name}.".startswith(f"{own}.")]
+    return found
+
+
+def _files_beside(file: Path) -> set[Path]:
+    """A file, and all files that it imports, directly or not, from its folder or below.
+
+    They are found by their place, not by importing: the hash is the same before and after.
+    """
+    top = file.parent
+    while (top / "__init__.py").is_file():
+        top = top.parent
+    found: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        is_package = path.name == "__init__.py"
+        place = (path.parent if is_package else path).relative_to(top).with_suffix("")
+        names = _imports(path.read_text(encoding="utf-8"), ".".join(place.parts), is_package)
+        for parts in (name.split(".") for name in names if name and not name.startswith(".")):
+            # Importing a.b.c runs a/__init__.py and a/b/__init__.py, too.
+            for module in (top.joinpath(*parts[:i]) for i in range(1, len(parts) + 1)):
+                beside = (module.with_name(f"{module.name}.py"), module / "__init__.py")
+                waiting += [each for each in beside if each.is_file()]
     return found
 
 

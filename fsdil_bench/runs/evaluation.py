@@ -8,7 +8,7 @@ row. Test sets that belong to no domain are predicted afterwards, mixed among th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
@@ -22,6 +22,7 @@ from fsdil_bench.records.metrics import accuracy_row
 from fsdil_bench.seeds import numpy_generator
 
 from .executor import Call, Executor
+from .label_copies import LabelCopies
 from .pictures import Pictures
 from .plugin_calls import call_plugin, check_ids
 from .routed import by_domain
@@ -43,6 +44,11 @@ class Evaluation:
     pictures: Pictures
     seed: int
     progress: Progress
+    truth: LabelCopies = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tests = [(domain.name, domain.test) for domain in self.stream.domains]
+        self.truth = LabelCopies([*tests, *self.stream.unseen])
 
     def seen(self, t: int, state: State) -> tuple[dict[str, Any], Predictions]:
         """Predict all test images of domains 0..t in a random mixture and score them.
@@ -54,10 +60,10 @@ class Evaluation:
         order = self._order("test order", t, len(domain_of))
         features = self._features(tests)
         everything = _joined(tests)
-        labels = everything.labels
         self.executor.begin("predict", t)
-        with self.progress.phase(f"domain {t + 1}: testing", len(labels)):
+        with self.progress.phase(f"domain {t + 1}: testing", len(order)):
             routed, classes = self._predict_all(everything, features, order, t, "predict")
+        labels = self.truth.of(tests)
         result: dict[str, Any] = {
             "row": accuracy_row(classes == labels, domain_of, t + 1),
             "warnings": [],
@@ -70,13 +76,14 @@ class Evaluation:
             )
             self.executor.restart(state)
         if self.executor.routes:
-            rows = order if self.executor.mixes_oracle else np.arange(len(order))
-            wrong = rows[(routed != domain_of)[rows]]
             oracle = classes.copy()
+            self.executor.restart(state)  # what is told of true domains ends with this object
             self.executor.begin("oracle", t)
+            wrong = order[(routed != domain_of)[order]]
             for rows, batch in self._batches(everything, features, wrong):
                 with self.pictures.meter.phase("oracle"):
                     oracle[rows] = self._predict_in(batch, domain_of[rows])
+            labels = self.truth.of(tests)
             result["oracle_row"] = accuracy_row(oracle == labels, domain_of, t + 1)
             result["routing"] = 100.0 * float((routed == domain_of).mean())
             predictions["routed"] = routed.astype(np.int16)
@@ -96,13 +103,15 @@ class Evaluation:
         predictions = {"unseen_classes": classes.astype(np.int32)}
         if self.executor.routes:
             predictions["unseen_routed"] = routed.astype(np.int16)
-        return accuracy_row(classes == everything.labels, set_of, len(tests)), predictions
+        return accuracy_row(classes == self.truth.of(tests), set_of, len(tests)), predictions
 
     def _order(self, purpose: str, t: int, images: int) -> np.ndarray:
         """The mixture. A method knows the run's seed and could compute what depends on it alone;
         so the order also depends on the ids and the content of all images, which no method
-        is given."""
-        return numpy_generator(self.seed, purpose, t, self.stream.digest()).permutation(images)
+        is given. Their digest is in published records: a sealed run adds a salt."""
+        salt = [self.executor.order_salt] if self.executor.order_salt else []
+        source = numpy_generator(self.seed, purpose, t, self.stream.digest(), *salt)
+        return source.permutation(images)
 
     def _predict_all(
         self,

@@ -17,6 +17,7 @@ from fsdil_bench.seeds import seed_everything
 
 from .plugin_calls import call_plugin, checked_state, predicted_ids
 from .self_report import SelfReport, self_report
+from .served_views import served
 from .views import Batch, TrainDomain
 
 #: What a method does next.
@@ -28,8 +29,8 @@ Call = Literal["predict", "predict_domain", "predict_in_domain"]
 class Executor(Protocol):
     """One method at work."""
 
-    mixes_oracle: bool
-    """Whether the oracle's pass has the order of the mixture, not that of the test set."""
+    order_salt: str
+    """What the order of test images depends on besides the seed and the images."""
     peak_memory_bytes: int
     """The most memory that other processes held for this domain; 0 if there are none."""
 
@@ -63,7 +64,7 @@ class Executor(Protocol):
 class InProcess:
     """The method is an object of this process; `build` makes it."""
 
-    mixes_oracle = False  # the order on which the results of earlier versions depend
+    order_salt = ""  # a method of this process could read any
     peak_memory_bytes = 0
 
     def __init__(
@@ -93,13 +94,13 @@ class InProcess:
             call_plugin(self._name, "load_state_dict", lambda: self.method.load_state_dict(own))
 
     def begin(self, purpose: Purpose, t: int) -> None:
-        """Seed the global generators; the oracle's pass continues with those of the first pass."""
-        if purpose != "oracle":
-            seed_everything(self._seed, purpose, t)
+        """Seed the global generators; the oracle's pass begins like that without true domains."""
+        seed_everything(self._seed, "predict" if purpose == "oracle" else purpose, t)
 
     def learn(self, domain: TrainDomain) -> None:
-        """Call the method."""
-        call_plugin(self._name, "learn", lambda: self.method.learn(domain))
+        """Call the method, with a view that holds no samples."""
+        with served(domain, TrainDomain) as view:
+            call_plugin(self._name, "learn", lambda: self.method.learn(view))
 
     def state(self) -> State:
         """Ask the method for its state."""

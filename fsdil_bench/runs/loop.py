@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fsdil_bench.data.scenario import Stream
+from fsdil_bench.data.stream_guard import no_streams
 from fsdil_bench.plugins.method import State
 from fsdil_bench.progress import Progress
 
@@ -101,11 +102,13 @@ class Loop:
         done = outcome.resumed_after = min(self.folder.finished_domains(), domains)
         for t in range(done):
             outcome.add(*self.folder.load_result(t))
-        self.executor.restart(self.folder.load_state(done - 1) if done else None)
+        with no_streams():
+            self.executor.restart(self.folder.load_state(done - 1) if done else None)
         if done:
             self.progress.say(f"resuming after domain {done} of {domains}")
         for t in range(done, domains):
-            state, result, predictions = self._run_domain(t)
+            with no_streams():
+                state, result, predictions = self._run_domain(t)
             self.folder.save_domain(t, state, result, predictions)
             if t == 0 and self.after_base is not None:
                 self.after_base()
@@ -114,7 +117,8 @@ class Loop:
             outcome.add(result, predictions)
             self._announce(t, result)
             if t + 1 < domains:
-                self.executor.restart(state)
+                with no_streams():
+                    self.executor.restart(state)
         return outcome
 
     def _run_domain(self, t: int) -> tuple[State, dict[str, Any], Predictions]:

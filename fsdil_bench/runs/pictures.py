@@ -91,7 +91,7 @@ class Pictures:
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor on the run's device, without waiting for the copy."""
-        return self._pinned(tensor).to(self.backbone.device, non_blocking=True)
+        return to_device(tensor, self.backbone.device)
 
     def forget(self, samples: Samples) -> None:
         """Free the memory of images that will not be used again."""
@@ -109,11 +109,8 @@ class Pictures:
             for group, last in made:
                 views += group
                 if last:
-                    return self._pinned(_stacked(views))
+                    return _pinned(_stacked(views), self.backbone.device)
         return None
-
-    def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.pin_memory() if self.backbone.device.type == "cuda" else tensor
 
     def _make(self, group: _Group) -> tuple[list[Any], bool]:
         """The views of a group, and whether a batch ends with it; runs in any thread."""
@@ -122,6 +119,15 @@ class Pictures:
             return self._decoded.plain_views(samples), last
         pairs = zip(self._decoded.shrunk(samples), seeds, strict=True)
         return [self.transform.augmented(picture, seed) for picture, seed in pairs], last
+
+
+def to_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The tensor on the device, without waiting for the copy."""
+    return _pinned(tensor, device).to(device, non_blocking=True)
+
+
+def _pinned(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    return tensor.pin_memory() if device.type == "cuda" else tensor
 
 
 def _grouped(samples: Samples, draws: Iterable[Draw]) -> Iterator[_Group]:

@@ -2,8 +2,9 @@
 labels, domains or order.
 
 A `TrainDomain` is open while the method learns it and closed afterwards: nothing of an earlier
-domain can be read again. A test `Batch` holds tensors only, so nothing leads from it to a label.
-All tensors that are handed out are copies: a method may write into them.
+domain can be read again. The one that a method gets holds no sample ids (`runs.served_views`). A
+test `Batch` holds tensors only, so nothing leads from it to a label. All tensors that are handed
+out are copies: a method may write into them.
 """
 
 from __future__ import annotations
@@ -94,15 +95,16 @@ class TrainDomain:
         self._earlier = earlier
         self._ledger = ledger or Ledger()
         self._passes = 0
-        self._open = True
+        self._length = len(samples)
 
     def __len__(self) -> int:
-        return len(self._samples)
+        return self._length
 
     @property
     def labels(self) -> torch.Tensor:
         """Class ids of all images, (n,), on the run's device."""
-        return torch.tensor(self._open_samples().labels, device=self._pictures.backbone.device)
+        samples = self._open_samples()
+        return torch.tensor(samples.labels, device=self._pictures.backbone.device)
 
     @property
     def earlier(self) -> tuple[TrainDomain, ...]:
@@ -116,7 +118,8 @@ class TrainDomain:
 
     def features(self) -> torch.Tensor:
         """Frozen unit embeddings of the plain views, (n, d), from the cache where possible."""
-        samples, device = self._open_samples(), self._pictures.backbone.device
+        samples = self._open_samples()
+        device = self._pictures.backbone.device
         self._ledger.note(self.index, samples.labels)
         return self._pictures.features(samples).to(device)
 
@@ -190,10 +193,14 @@ class TrainDomain:
                 advance()
 
     def close(self) -> None:
-        """End access, also to `earlier` domains: called by the harness when the domain is over."""
-        self._open = False
+        """End access, also to `earlier` domains: called by the harness when the domain is over.
+
+        What led to images is dropped, so that no flag opens the view again.
+        """
         for domain in self._earlier or ():
             domain.close()
+        for name in ("_samples", "_pictures"):
+            vars(self).pop(name, None)
 
     def _batch(self, positions: np.ndarray, views: torch.Tensor) -> TrainBatch:
         samples = self._open_samples()
@@ -210,7 +217,7 @@ class TrainDomain:
         return self._pictures.transform.normalise(views, self._pictures.backbone.device)
 
     def _open_samples(self) -> Samples:
-        if not self._open:
+        if "_samples" not in vars(self):
             raise PluginError(
                 f"the method read images of domain {self.index + 1} after that domain was over",
                 "Old images may not be used; keep what you need of them (not the images) as state.",

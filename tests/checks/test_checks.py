@@ -21,6 +21,7 @@ from fsdil_bench.checks import CHECKS, check_method, method_checks
 from fsdil_bench.checks.image_search import ImageSearch
 from fsdil_bench.checks.option_values import quantities, switches, values
 from fsdil_bench.plugins.registry import load_registry
+from fsdil_bench.records import metrics
 
 TESTS = Path(__file__).parent.parent
 TOY = TESTS / "toy_plugin.py"
@@ -39,6 +40,9 @@ CAUGHT = {
     "silent_no_op": (["learns"], "neither state nor predictions"),
     "float_logits": (["ids", "one-shot", "two-classes"], "not integer ids"),
     "grows": (["growth"], "more images"),
+    "keeps_shots": (["growth"], "3 more images in a later domain make the state 48 bytes larger"),
+    "hides_training": (["trained-parameters"], "returned 0, but optimizers changed 48 numbers"),
+    "patches_harness": (["harness"], "a plugin has changed fsdil_bench.records.metrics.scores"),
     "mixes_devices": (["device"], "learn (domain 1) raised RefusedError: Expected all tensors"),
     "class_attribute": (
         ["leaks", "side-effects", "device"],
@@ -71,8 +75,9 @@ def test_every_bad_plugin_is_expected():
 
 
 @pytest.mark.parametrize("name", CAUGHT)
-def test_a_bad_plugin_is_caught_by_the_check_made_for_it(name):
+def test_a_bad_plugin_is_caught_by_the_check_made_for_it(name, monkeypatch):
     expected, words = CAUGHT[name]
+    monkeypatch.setattr(metrics, "scores", metrics.scores)  # put back what a plugin patches
     findings = check_method(
         name.replace("_", "-"), plugins=[TOY, BAD / f"{name}.py"], scenario="toy-2shot"
     )

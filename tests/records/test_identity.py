@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import toy_plugin
@@ -58,6 +60,33 @@ def test_code_version_follows_imports_of_the_same_package():
         for path in source_files("fsdil_bench.models.clip.open_clip_backbone:build")
     }
     assert clip == {"clip"}  # the rest of the harness is covered by PROTOCOL
+
+
+def test_code_version_follows_imports_beside_a_plugin_file(tmp_path):
+    """Also those of packages beside it, and those of its helpers."""
+    files = {
+        "plugin.py": "import torch\nimport helper\nfrom parts.deep import Part\n",
+        "helper.py": "import json\n",
+        "parts/__init__.py": "from . import more\n",
+        "parts/deep.py": "class Part: ...\n",
+        "parts/more.py": "X = 1\n",
+        "stranger.py": "Y = 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    method = type("Method", (), {"__module__": "made"})
+    made = ModuleType("made")
+    made.__file__ = str(tmp_path / "plugin.py")
+    sys.modules["made"] = made
+    found = {path.relative_to(tmp_path).as_posix() for path in source_files(method)}
+    assert found == set(files) - {"stranger.py"}
+    versions = {code_version(method)}
+    for name in sorted(found):
+        (tmp_path / name).write_text(files[name] + "Z = 2\n")
+        versions.add(code_version(method))
+    assert len(versions) == 1 + len(found)
+    del sys.modules["made"]
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType, ModuleType
+
 import numpy as np
 import pytest
 import torch
 import toy_plugin
 
-from fsdil_bench import Batch, Samples, TrainDomain
+from fsdil_bench import Batch, Samples, TrainDomain, load_stream
+from fsdil_bench.data.stream_guard import no_streams
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import PluginError
 from fsdil_bench.progress import Progress
+from fsdil_bench.runs.label_copies import LabelCopies
 from fsdil_bench.runs.pictures import Pictures
+from fsdil_bench.runs.served_views import served
 
 
 @pytest.fixture
@@ -183,3 +190,100 @@ def test_images_of_a_large_domain_are_refused_with_advice(domain, monkeypatch):
     with pytest.raises(PluginError, match=r"domain 1 would hold 36 images at once") as refused:
         few.images()
     assert "domain.batches(" in refused.value.remedy
+
+
+# The view that a method gets
+
+
+def led_to(start):
+    """All objects that references lead to, but not through modules, classes and functions."""
+    seen, waiting = {}, [start]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) not in seen and not isinstance(thing, type | ModuleType | FunctionType):
+            seen[id(thing)] = thing
+            waiting += gc.get_referents(thing)
+    return list(seen.values())
+
+
+def test_a_served_view_leads_to_no_sample(domain):
+    own = domain()
+    assert any(isinstance(each, str) and "train" in each for each in led_to(own))
+    with served(own, TrainDomain) as view:
+        batches = view.batches(4)
+        next(batches)
+        for start in (view, batches, vars(view), view.take):
+            found = led_to(start)
+            assert not [each for each in found if isinstance(each, Pictures)]
+            assert not [each for each in found if isinstance(each, str) and "train/" in each]
+        assert torch.equal(view.images(), own.images())
+        assert torch.equal(view.features(), own.features())
+        with pytest.raises(PluginError, match="cannot be read but through the views"):
+            view._samples.load("0")
+
+
+def test_what_a_served_view_hands_out_is_noted_by_the_harness(domain):
+    own = domain()
+    with served(own, TrainDomain) as view:
+        view.features()
+        next(view.batches(10))
+        vars(view).pop("_ledger")._times.clear()
+    noted = own._ledger.summary(0, 36)
+    assert (noted["distinct"], noted["times"]) == (36, 46)
+
+
+def test_a_served_view_ends_with_its_domain(domain):
+    with served(domain(), TrainDomain) as view:
+        kept, batches = view._pictures, view.batches(4)
+        next(batches)
+    view._open = True
+    for read in (view.features, lambda: next(batches), lambda: kept.features(None)):
+        with pytest.raises(PluginError, match="was over"):
+            read()
+    assert not {"_samples", "_pictures"} & set(vars(view))
+
+
+def test_an_error_of_the_harness_leads_nowhere(domain):
+    with served(domain(), TrainDomain) as view:
+        with pytest.raises(PluginError, match="image 36 of a domain with 36") as raised:
+            view.take([36])
+        place, known = raised.value.__traceback__, []
+        while place is not None:
+            known += place.tb_frame.f_locals.values()
+            place = place.tb_next
+    assert not [each for each in known if type(each).__name__ in ("_Desk", "Pictures")]
+
+
+def test_a_process_of_the_method_is_told_to_read_elsewhere(domain, monkeypatch):
+    with served(domain(), TrainDomain) as view:
+        monkeypatch.setattr("os.getpid", lambda: 1)
+        with pytest.raises(PluginError, match="a process that the method has started"):
+            view.features()
+        monkeypatch.undo()
+
+
+# Streams while a method is at work
+
+
+def test_no_stream_is_opened_while_a_method_is_at_work(toy_registry):
+    with no_streams(), ThreadPoolExecutor(1) as pool:
+        for open_stream in (
+            lambda: load_stream("toy-1shot", registry=toy_registry),
+            toy_plugin.build_stream,
+        ):
+            with pytest.raises(PluginError, match="was asked for while a method is at work"):
+                pool.submit(open_stream).result()
+    assert load_stream("toy-1shot", registry=toy_registry).domains
+
+
+# Labels
+
+
+def test_changed_labels_are_noticed():
+    one, other = (toy_plugin.samples("d0", "test", 2) for _ in range(2))
+    copies = LabelCopies([("one", one), ("other", other)])
+    assert copies.of([other, one]).tolist() == [0, 0, 1, 1, 2, 2] * 2
+    one.labels.setflags(write=True)
+    one.labels[:] = 0
+    with pytest.raises(PluginError, match="the test labels of 'one' have changed"):
+        copies.of([other])

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from fsdil_bench.data.scenario import Samples, ScenarioId, Stream
+from fsdil_bench.data.stream_guard import no_streams
 from fsdil_bench.data.transforms import build_transform
 from fsdil_bench.errors import FsdilError, PluginError
 from fsdil_bench.models.backbone import Backbone
@@ -125,7 +126,8 @@ def _work(channel: Channel, notes: int) -> None:
     harness = Harness(channel, task["scratch"])
     with numerics(task["precision"], deterministic=task["deterministic"]):
         job = _job(task, harness, registry, model or _backbone(registry, task))
-        _do(harness, job, message)
+        with no_streams():
+            _do(harness, job, message)
 
 
 def _seal(task: Mapping[str, Any], notes: int, *, scenarios: bool) -> None:

@@ -13,6 +13,7 @@ What a process does besides is noted or prevented (`watch`, `import_guard`, Land
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -54,12 +55,11 @@ _DOING: dict[Purpose, str] = {
 class SealedExecutor:
     """Has every task of a method done by a process of its own; a context manager."""
 
-    mixes_oracle = True
-
     def __init__(self, job: Job, pictures: Pictures, folder: RunFolder, progress: Progress) -> None:
         self.inputs: frozenset[str] = job.method_class.inputs
         self.routes = issubclass(job.method_class, RouterMethod)
         self.peak_memory_bytes = 0
+        self.order_salt = secrets.token_hex(16)  # digests are public: nobody may know the order
         self._job = job
         self._pictures = pictures
         self._folder = folder
