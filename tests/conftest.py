@@ -12,6 +12,22 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: the cores a
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TOY = Path(__file__).parent / "toy_plugin.py"
+#: The same in two plugins, as sealed runs need it.
+TOY_PARTS = [TOY.with_name("toy_world_plugin.py"), TOY.with_name("toy_methods_plugin.py")]
+
+
+@pytest.fixture
+def guarded():
+    """For tests in which a changed harness is to be noticed."""
+
+
+@pytest.fixture(autouse=True)
+def _patches(request, monkeypatch):
+    """Tests may change the harness themselves, and no plugin is blamed for it."""
+    if "guarded" not in request.fixturenames and "attacks" not in request.path.parts:
+        from fsdil_bench.plugins.registry import Registry
+
+        monkeypatch.setattr(Registry, "check_harness", lambda self: None)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +62,8 @@ def toy_run(toy_registry, tmp_path):
 
     def run(method="toy-means", scenario="toy-1shot", **options):
         options.setdefault("out", tmp_path / "runs")
-        return fsdil_bench.run(method, scenario, registry=toy_registry, **options)
+        offered = {"plugins": TOY_PARTS} if options.get("sealed") else {"registry": toy_registry}
+        return fsdil_bench.run(method, scenario, **offered, **options)
 
     return run
 

@@ -15,6 +15,7 @@ import torch
 import fsdil_bench
 from fsdil_bench import Record, cli
 from fsdil_bench.errors import RequestError
+from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.records.checks import check_folder
 from fsdil_bench.records.record import content_hash, file_sha256
 from fsdil_bench.runs.rerun import verify
@@ -90,8 +91,11 @@ def test_the_same_run_is_identical(record, again):
 
 
 @pytest.mark.slow
-def test_sealed_again(record, again):
-    assert again(record, sealed=True).outcome == Verdict.IDENTICAL
+def test_sealed_again(record, tmp_path):
+    parts = [TOY.with_name("toy_world_plugin.py"), TOY.with_name("toy_methods_plugin.py")]
+    registry = load_registry(parts, ())
+    found = verify(record, registry=registry, out=tmp_path / "again", sealed=True)
+    assert found.outcome == Verdict.IDENTICAL
 
 
 def test_few_other_predictions_are_close_within_the_tolerance(record, again):

@@ -103,7 +103,7 @@ def written(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def same_harness():
+def same_harness(guarded):
     """What an ordinary run lets a plugin do to the harness ends with the test."""
     from fsdil_bench.runs.evaluation import Evaluation
 
