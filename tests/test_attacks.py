@@ -142,12 +142,17 @@ def _check(path: Path) -> str:
 
 
 def _verify(path: Path, out: Path) -> str:
-    from fsdil_bench import find_records
+    from fsdil_bench import Record
     from fsdil_bench.plugins import registry
+    from fsdil_bench.records.checks import check_folder
     from fsdil_bench.runs.rerun import verify
 
     _run(path, out, sealed=False)
-    [record] = find_records(out)
+    [folder] = [file.parent for file in out.rglob("record.json")]
+    if check_folder(folder).problems:
+        return "detected"
+    record = Record.load(folder)
+    os.environ["KEPT"] = "[]"
     registry._imported_here.clear()
     known = registry.load_registry([WORLD, path], ())
     verdict = verify(record, registry=known, out=out.with_name("again"), sealed=True)
