@@ -16,18 +16,27 @@ TOY = Path(__file__).parent / "toy_plugin.py"
 TOY_PARTS = [TOY.with_name("toy_world_plugin.py"), TOY.with_name("toy_methods_plugin.py")]
 
 
-@pytest.fixture
-def guarded():
-    """For tests in which a changed harness is to be noticed."""
-
-
-@pytest.fixture(autouse=True)
-def _patches(request, monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def _unguarded():
     """Tests may change the harness themselves, and no plugin is blamed for it."""
-    if "guarded" not in request.fixturenames and "attacks" not in request.path.parts:
-        from fsdil_bench.plugins.registry import Registry
+    from fsdil_bench.plugins.registry import Registry
 
-        monkeypatch.setattr(Registry, "check_harness", lambda self: None)
+    check = Registry.check_harness
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Registry, "check_harness", lambda self: None)
+        yield check
+
+
+@pytest.fixture
+def guarded(_unguarded, monkeypatch):
+    """For tests in which a changed harness is to be noticed; what earlier tests left is not."""
+    from fsdil_bench.plugins import harness_guard
+    from fsdil_bench.plugins.registry import Registry
+
+    monkeypatch.setattr(Registry, "check_harness", _unguarded)
+    monkeypatch.setattr(harness_guard, "_known", {})
+    monkeypatch.setattr(harness_guard, "_modules", {})
+    harness_guard.snapshot()
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 class Job:
     """A run with everything loaded that it needs, and its identity.
 
-    In `request` nothing is left open: backbone and precision are those of the run.
+    In `request` nothing is left open: backbone and precision are those of the run. `order_salt` is
+    that of the sealed run which is to be repeated; a new run draws one.
     """
 
     request: RunRequest
@@ -50,6 +51,7 @@ class Job:
     stream: Stream
     backbone: Backbone
     registry: Registry
+    order_salt: str = ""
 
     @property
     def place(self) -> str:

@@ -3,6 +3,7 @@
     runs/<scenario>/<method>/seed<seed>-<run id>/
         spec.json         what is run
         log.txt           what happened, with the traceback of a failure
+        order_salt.txt    of a sealed run: the order of its test images depends on it
         domain-<t>/       result.json, predictions.npz, state.safetensors of each finished domain
         predictions.npz, record.json   at the end
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,6 +124,14 @@ class RunFolder:
     def finish(self, record: Record) -> None:
         """Write the record: from now on the run is complete."""
         write_atomically(self.path / RECORD_FILE, record.to_json())
+
+    def order_salt(self, given: str = "") -> str:
+        """What the order of a sealed run's test images depends on besides the run: `given`, or
+        drawn at the first call. It is kept, so that a resumed run mixes the images as before."""
+        path = self.path / "order_salt.txt"
+        if not path.is_file():
+            write_atomically(path, given or secrets.token_hex(16))
+        return path.read_text(encoding="utf-8")
 
     def log(self, text: str) -> None:
         """Add to the run's log."""

@@ -33,11 +33,11 @@ class FreshInterpreters:
         self._environment = environment
         self._command = command
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, key: str, output: int, *descriptors: int) -> None:
         """Start a process that prints to `output` and holds these file descriptors."""
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             [*self._command, "-m", self._module, *map(str, descriptors)],
             pass_fds=descriptors,
             cwd=self._folder,
@@ -47,20 +47,22 @@ class FreshInterpreters:
             stderr=output,
             start_new_session=True,
         )
-        self._tell(News(key, self._process.pid))
-        threading.Thread(target=self._wait, args=(key, self._process), daemon=True).start()
+        self._processes = [each for each in self._processes if each.returncode is None]
+        self._processes.append(process)
+        self._tell(News(key, process.pid))
+        threading.Thread(target=self._wait, args=(key, process), daemon=True).start()
 
     def news(self, timeout: float | None = 0) -> list[News]:
         """What has happened since the last call."""
         return received(self.connection, timeout)
 
     def close(self) -> None:
-        """Kill the last process, if it is still there."""
+        """Kill the processes that are still there."""
         self.connection.close()
         self._ours.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        for process in self._processes:
+            process.kill()
+            process.wait()
 
     def _wait(self, key: str, process: subprocess.Popen[bytes]) -> None:
         code = process.wait()

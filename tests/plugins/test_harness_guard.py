@@ -14,11 +14,9 @@ from fsdil_bench.runs import evaluation, loop
 
 
 @pytest.fixture
-def before():
-    """What a test finds; earlier tests may have left something."""
-    known = snapshot()
-    already = set(changed(known))
-    return lambda: set(changed(known)) - already
+def before(guarded):
+    """What has changed since the test began."""
+    return lambda: set(changed(snapshot()))
 
 
 def test_nothing_changes_by_itself(before):

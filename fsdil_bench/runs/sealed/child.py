@@ -104,6 +104,7 @@ def _unexpected(error: BaseException) -> FsdilError:
 
 
 def _work(channel: Channel, notes: int) -> None:
+    """Get ready without knowing the task, which may come much later; then do it."""
     message = channel.receive()
     task = message.fields
     torch.set_num_threads(task["threads"])
@@ -111,7 +112,7 @@ def _work(channel: Channel, notes: int) -> None:
     os.environ |= task["environment"]
     sys.path[:] = task["paths"]
     os.chdir(task["folder"])  # the backbone may be given as a path
-    describing = task["purpose"] == "describe"
+    describing = message.kind == "describe"
     registry = _own_plugins()
     registry.add_files(task["files"])
     # The backbone comes first if it is the harness's own: to find its weights takes the cache.
@@ -127,7 +128,7 @@ def _work(channel: Channel, notes: int) -> None:
     with numerics(task["precision"], deterministic=task["deterministic"]):
         job = _job(task, harness, registry, model or _backbone(registry, task))
         with no_streams():
-            _do(harness, job, message)
+            _do(harness, job, harness.answer(0))
 
 
 def _seal(task: Mapping[str, Any], notes: int, *, scenarios: bool) -> None:
@@ -199,7 +200,7 @@ def _job(task: dict[str, Any], harness: Harness, registry: Registry, backbone: B
 
 def _learn(harness: Harness, job: Job, method: Method, message: Message) -> None:
     task, meter = message.fields, Meter(job.backbone.device)
-    transform = build_transform(task["preset"], job.backbone.image)
+    transform = build_transform(job.stream.transform, job.backbone.image)
     progress = RemoteProgress(harness)
 
     def view(i: int, earlier: tuple[TrainDomain, ...] | None) -> TrainDomain:

@@ -13,7 +13,6 @@ What a process does besides is noted or prevented (`watch`, `import_guard`, Land
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -59,12 +58,13 @@ class SealedExecutor:
         self.inputs: frozenset[str] = job.method_class.inputs
         self.routes = issubclass(job.method_class, RouterMethod)
         self.peak_memory_bytes = 0
-        self.order_salt = secrets.token_hex(16)  # digests are public: nobody may know the order
+        self.order_salt = folder.order_salt(job.order_salt)  # digests are public, this is not
         self._job = job
         self._pictures = pictures
         self._folder = folder
         self._progress = progress
         self._process: SealedProcess | None = None
+        self._next: SealedProcess | None = None  # prepared while another one is at work
         self._purpose: Purpose = "learn"
         self._t = 0
         self._answer_number = 0  # of the next batch that is sent
@@ -80,6 +80,8 @@ class SealedExecutor:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             self._end()
+            if self._next is not None:
+                self._next.close()
         finally:
             if kind is not None and not issubclass(kind, Exception):
                 close_server()  # interrupted anywhere: a process may have begun that nobody knows
@@ -146,17 +148,28 @@ class SealedExecutor:
 
     def _open(self, tensors: Mapping[str, torch.Tensor], **fields: Any) -> SealedProcess:
         """A new process with the method in the last state, ready for its task."""
-        process = self._process = SealedProcess()
+        process = self._process = self._next or self._prepared()
+        self._next = None
         state = {f"state.{name}": tensor for name, tensor in (self._state or {}).items()}
         own = {f"labels.{name}": tensor for name, tensor in tensors.items()}
         known = self._state is not None
         process.send(
-            "task", state | own, number=0, purpose=self._purpose, t=self._t, state=known,
-            scratch=process.scratch, **describe(self._job), **fields,
-        )  # fmt: skip
+            "task", state | own, number=0, purpose=self._purpose, t=self._t, state=known, **fields
+        )
+        self._next = self._prepared()
         ready = self._wait(process, "ready")
         self.inputs = frozenset(ready.fields["inputs"])
         self._answer_number = ready.fields["number"]
+        return process
+
+    def _prepared(self) -> SealedProcess:
+        """A new process that gets ready for a task: it imports the plugin and waits.
+
+        It knows nothing of any domain yet. The method is built when the task comes, so that no
+        second model takes memory meanwhile.
+        """
+        process = SealedProcess()
+        process.send("prepare", {}, scratch=process.scratch, **describe(self._job))
         return process
 
     def _wait(

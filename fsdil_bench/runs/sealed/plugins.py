@@ -118,7 +118,7 @@ def _description(key: str, files: Files) -> dict[str, Any]:
     process = SealedProcess()
     try:
         process.send(
-            "task", {}, number=0, purpose="describe", scratch=process.scratch, plugins=[key],
+            "describe", {}, scratch=process.scratch, plugins=[key],
             refused=[], **surroundings(load_registry([file for file, _ in files], ())),
         )  # fmt: skip
         message = process.receive()

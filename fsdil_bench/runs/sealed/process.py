@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
@@ -25,6 +26,7 @@ _MOST_OUTPUT = 20_000  # characters of a process's output that the log keeps
 _MOST_NOTES = 1 << 20  # bytes about one process
 
 _keys = count()
+_unread: dict[str, deque[News]] = defaultdict(deque)  # what the server said about each process
 
 
 class Ended(NamedTuple):
@@ -74,11 +76,16 @@ class SealedProcess:
         """The next message; None if the process has died."""
         connection: Connection = self.channel.connection
         self._take_notes()
-        # A process that the method started may hold the line open, so its end alone says nothing.
-        timeout = None if self._ended is None else 0
-        if connection in wait([connection, self._server.connection], timeout):
-            with suppress(EOFError, OSError):
-                return self.channel.receive()
+        while True:
+            # A process that the method started may hold the line open: ask the server, too.
+            timeout = None if self._ended is None else 0
+            if connection in wait([connection, self._server.connection], timeout):
+                with suppress(EOFError, OSError):
+                    return self.channel.receive()
+                break
+            if self._ended is not None or not self._read_news(0):
+                break  # it has ended, or the server has
+            self._next_news()
         self._lost = True
         return None
 
@@ -96,6 +103,7 @@ class SealedProcess:
         self._take_notes()
         os.close(self._notes)
         shutil.rmtree(self.scratch, ignore_errors=True)
+        _unread.pop(self._key, None)
         return Ended(code, printed, self._noted)
 
     def _take_notes(self) -> None:
@@ -105,9 +113,21 @@ class SealedProcess:
 
     def _news(self, timeout: float | None) -> News | None:
         """Wait for what the server says about this process, unless it has ended: the first news."""
-        while self._ended is None and (news := self._server.news(timeout)):
-            own = [each for each in news if each.key == self._key]
-            self._ended = next((each for each in own if each.code is not None), None)
-            if own:
-                return own[0]
+        while self._ended is None:
+            if (news := self._next_news()) or not self._read_news(timeout):
+                return news
         return None
+
+    def _next_news(self) -> News | None:
+        unread = _unread[self._key]
+        news = unread.popleft() if unread else None
+        if news is not None and news.code is not None:
+            self._ended = news
+        return news
+
+    def _read_news(self, timeout: float | None) -> bool:
+        """Sort what the server says by process; whether it said anything."""
+        news = self._server.news(timeout)
+        for each in news:
+            _unread[each.key].append(each)
+        return bool(news)
