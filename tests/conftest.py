@@ -11,29 +11,23 @@ import pytest
 if "PYTEST_XDIST_WORKER" in os.environ:  # before torch is imported: the cores are shared
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from fsdil_bench.plugins import harness_guard
+from fsdil_bench.plugins.registry import Registry
+
+# Tests may change the harness themselves, and no plugin is blamed for it. This is done before the
+# guard notes what the harness is like.
+_check_harness = Registry.check_harness
+Registry.check_harness = lambda self: None  # type: ignore[method-assign]
+
 TOY = Path(__file__).parent / "toy_plugin.py"
 #: The same in two plugins, as sealed runs need it.
 TOY_PARTS = [TOY.with_name("toy_world_plugin.py"), TOY.with_name("toy_methods_plugin.py")]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _unguarded():
-    """Tests may change the harness themselves, and no plugin is blamed for it."""
-    from fsdil_bench.plugins.registry import Registry
-
-    check = Registry.check_harness
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Registry, "check_harness", lambda self: None)
-        yield check
-
-
 @pytest.fixture
-def guarded(_unguarded, monkeypatch):
+def guarded(monkeypatch):
     """For tests in which a changed harness is to be noticed; what earlier tests left is not."""
-    from fsdil_bench.plugins import harness_guard
-    from fsdil_bench.plugins.registry import Registry
-
-    monkeypatch.setattr(Registry, "check_harness", _unguarded)
+    monkeypatch.setattr(Registry, "check_harness", _check_harness)
     monkeypatch.setattr(harness_guard, "_known", {})
     monkeypatch.setattr(harness_guard, "_modules", {})
     harness_guard.snapshot()
@@ -41,7 +35,8 @@ def guarded(_unguarded, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _own_cache(request, tmp_path_factory, monkeypatch):
-    """No test reads or writes the user's cache."""
+    """No test reads or writes the user's cache, nor knows how wide the window is."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     if "drawn_cache" not in request.fixturenames:
         monkeypatch.setenv("FSDIL_CACHE", str(tmp_path_factory.mktemp("cache")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 from unittest.mock import Mock
 
 import pytest
@@ -43,7 +44,8 @@ def test_what_is_replaced_is_named(before, monkeypatch):
 
 
 def test_a_module_that_is_replaced_is_named(before, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fsdil_bench.records.metrics", Mock())
+    name = "fsdil_bench.records.metrics"
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
     assert before() == {"fsdil_bench.records.metrics"}
 
 

@@ -51,8 +51,14 @@ def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
     assert "FA* is forgetting alleviation" in page
 
 
+def built_in(record):
+    """The record as if the method came with the harness: its ordinary runs count."""
+    method = {name: value for name, value in record.method.items() if name != "plugin"}
+    return dataclasses.replace(record, method=method)
+
+
 def test_times_are_per_training_image_of_the_stream_and_per_prediction(runs, tmp_path):
-    records = [r for r in find_records(runs) if r.spec["method"] == "toy-means"]
+    records = [built_in(r) for r in find_records(runs) if r.spec["method"] == "toy-means"]
     first, second = [r for r in records if r.spec["scenario"] == "toy-1shot"][:2]
     images = sum(domain["train"] for domain in first.scenario["domains"])
 
@@ -100,7 +106,7 @@ def test_code_versions_and_configs_get_their_own_rows(runs, tmp_path):
 
 
 def test_features_of_single_images_are_marked(runs, tmp_path):
-    records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
+    records = [built_in(r) for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
     marked = [
         dataclasses.replace(r, method=r.method | {"keeps_features": True})
         if r.spec["method"] == "toy-router"
