@@ -189,6 +189,19 @@ def test_a_strategy_sees_one_experience(world: World) -> None:
     assert seen == [(0, 1), (1, 1), (2, 1)]
 
 
+def test_synaptic_intelligence_is_plain_fine_tuning_on_a_cpu(world: World) -> None:
+    """docs/avalanche.md says so. When this fails, Avalanche has repaired it."""
+
+    def si(config: Any, **parts: Any) -> Any:
+        from avalanche.training.supervised import SynapticIntelligence
+
+        return SynapticIntelligence(si_lambda=1e4, **parts)
+
+    kinds = avalanche_method(si), NaiveMethod
+    ours, naive = (world.learn(world.method(kind, **FAST)) for kind in kinds)
+    assert same(weights(ours), weights(naive))
+
+
 def test_listed_without_avalanche_and_a_clear_error_when_built(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
