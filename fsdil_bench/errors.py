@@ -55,9 +55,9 @@ _MISPLACED = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 
 def from_system(error: OSError) -> FsdilError:
     """The message for what the operating system reports, such as a full disk."""
-    what = f"'{os.fsdecode(error.filename)}' cannot be used"
-    if error.filename is None:
-        what = "the output cannot be written"
+    what = "the output cannot be written"
+    if error.filename is not None:
+        what = f"'{os.fsdecode(error.filename)}' cannot be used"
     remedy = "Check the path; --debug shows where it was needed."
     if error.errno in UNWRITABLE:
         remedy = "Make room, or choose a place that you can write to."

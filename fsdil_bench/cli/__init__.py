@@ -6,7 +6,9 @@ Only what a command needs is imported inside it, so that `list` and `--help` ans
 from __future__ import annotations
 
 import os
+import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -38,7 +40,10 @@ def main() -> None:
     respect_limits()
     try:
         _need_surroundings()
-        cli.main(standalone_mode=False)
+        try:
+            cli.main(standalone_mode=False)
+        finally:
+            sys.stdout.flush()  # a full disk is reported here, not after the end
     except click.exceptions.Abort:
         _fail("interrupted; the same command resumes after the last finished domain", 130)
     except click.ClickException as error:
@@ -49,10 +54,13 @@ def main() -> None:
             raise
         _fail("\n".join(part for part in (error.message, error.remedy) if part), error.exit_code)
     except BrokenPipeError:
+        _drop_output()
         sys.exit(141)
     except OSError as error:
         if debug:
             raise
+        if error.filename is None:
+            _drop_output()
         clear = from_system(error)
         _fail(f"{clear.message}\n{clear.remedy}", clear.exit_code)
     except Exception as error:
@@ -67,7 +75,9 @@ def main() -> None:
 
 def _need_surroundings() -> None:
     """Every command prints, and most take paths as seen from the current folder. An empty path
-    would be that folder."""
+    would be that folder, and rich reads COLUMNS."""
+    if not re.fullmatch("[1-9][0-9]{0,5}", os.environ.get("COLUMNS", "1")):
+        del os.environ["COLUMNS"]
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     if sys.stdout is None:
@@ -80,6 +90,12 @@ def _need_surroundings() -> None:
         Path.cwd()
     except FileNotFoundError:
         raise FsdilError("the current folder was removed", "Change to another: cd ~") from None
+
+
+def _drop_output() -> None:
+    """Do not try again at the end of the process to write what could not be written."""
+    with suppress(OSError):  # not a file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(text: str, code: int) -> None:

@@ -99,7 +99,7 @@ def console() -> Console:
     from rich.console import Console
 
     terminal = Console(highlight=False)
-    if terminal.is_terminal or os.environ.get("COLUMNS", "").strip("0").isdigit():
+    if terminal.is_terminal or "COLUMNS" in os.environ:
         return terminal
     # Tables in a pipe or a file must not be folded to an assumed 80 columns.
     return Console(highlight=False, width=200)

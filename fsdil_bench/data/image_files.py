@@ -62,6 +62,9 @@ def read_image(root: Path, sample_id: str, least: int | None = None) -> np.ndarr
             image: Image = file
             if image.mode.startswith(("I", "F")):
                 image = _in_8_bits(image, path)
+            key = image.info.get("transparency")
+            if isinstance(key, tuple) and max(key) > 255:  # of 16 bits, as the file's colours
+                image.info["transparency"] = tuple(part >> 8 for part in key)
             if image.mode in ("RGBA", "LA", "P") or "transparency" in image.info:
                 image = image.convert("RGBA")
                 image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", image.size, "white"), image)
@@ -91,7 +94,10 @@ def _in_8_bits(image: Image, path: Path) -> Image:
             "are unknown",
             "Save it with 8 bits per colour, as PNG or JPEG.",
         )
-    return PIL.Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    values = np.asarray(image)
+    grey = (values >> 8).astype(np.uint8)
+    grey[values == image.info.get("transparency", -1)] = 255  # the one grey that is transparent
+    return PIL.Image.fromarray(grey)
 
 
 @cache

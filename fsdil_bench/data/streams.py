@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fsdil_bench.errors import FsdilError, PluginError, RequestError
+from fsdil_bench.errors import DataError, FsdilError, PluginError, RequestError
 from fsdil_bench.plugins.code_hash import code_version
 from fsdil_bench.plugins.descriptors import VALIDATION, ScenarioInfo, load_factory
 from fsdil_bench.plugins.options import NoConfig, as_dict, resolve
@@ -130,6 +131,11 @@ def build_stream(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also sys.exit
+        for file in (request.names, request.synonyms):
+            if isinstance(error, RecursionError) and file and _too_deep(file):
+                raise DataError(
+                    f"'{file}' cannot be read: it is nested too deeply", "It must be a JSON object."
+                ) from None
         raise PluginError(
             f"scenario '{info.name}' cannot be built: {type(error).__name__}: {error}",
             "--debug shows the traceback.",
@@ -140,6 +146,16 @@ def build_stream(info: ScenarioInfo, request: ScenarioRequest) -> Stream:
     if unused:
         raise UnusedError(info.name, unused)
     return _keyed(replace(stream, name=info.name), info, request)
+
+
+def _too_deep(file: Path) -> bool:
+    """Whether a JSON file has more brackets within brackets than Python can read."""
+    with suppress(OSError, ValueError):
+        try:
+            json.loads(file.read_text(encoding="utf-8"))
+        except RecursionError:
+            return True
+    return False
 
 
 def _keyed(stream: Stream, info: ScenarioInfo, request: ScenarioRequest) -> Stream:

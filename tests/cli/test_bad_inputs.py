@@ -13,6 +13,8 @@ import os
 import pickle
 import shlex
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -25,7 +27,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 TESTS = Path(__file__).parent.parent
-TOY, BAD = TESTS / "toy_plugin.py", TESTS / "bad_plugins" / "exits.py"
+TOY, BAD = TESTS / "toy_plugin.py", TESTS / "exits_plugin.py"
+WORLD = TESTS / "toy_world_plugin.py"
 CASES = [
     [part.strip() for part in line.rsplit(" | ", 2)]
     for line in (Path(__file__).parent / "bad_command_lines.txt").read_text().splitlines()
@@ -33,17 +36,23 @@ CASES = [
 ]
 
 
-def a_bomb():
-    """A PNG file that promises ten thousand million pixels."""
+def png(width, height, depth, colours, content, transparent=b""):
+    """A PNG file, also of kinds that Pillow does not write."""
 
     def chunk(kind, body):
         return (
             struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
         )
 
-    head = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
-    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(bytes(100))), chunk(b"IEND", b"")
+    head = struct.pack(">IIBBBBB", width, height, depth, colours, 0, 0, 0)
+    key = chunk(b"tRNS", transparent) if transparent else b""
+    parts = chunk(b"IHDR", head), key, chunk(b"IDAT", zlib.compress(content)), chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def a_bomb():
+    """A PNG file that promises ten thousand million pixels."""
+    return png(100_000, 100_000, 8, 2, bytes(100))
 
 
 def pictures(root, spoil=None):
@@ -114,6 +123,7 @@ def world(tmp_path_factory, toy_registry):
     places = {
         "toy": f"--plugin {TOY}",
         "bad": f"--plugin {BAD}",
+        "sealed": f"--sealed --plugin {WORLD}",
         "ok": root / "ok",
         "run": runs[0].folder,
         "pics": whole,
@@ -167,13 +177,30 @@ def test_it_is_refused_clearly(line, code, words, world, call, tmp_path, monkeyp
 def test_no_plugin_can_leave_the_folder_of_its_runs(call):
     code, out, _ = call("list", "plugins", "--json", "--plugin", BAD)
     assert code == 0
-    [row] = [row for row in json.loads(out) if row["plugin"] == "exits"]
+    [row] = [row for row in json.loads(out) if row["plugin"] == "exits_plugin"]
     offers, problems = row["offers"], row["problems"]
     assert "method quiet+v1.5_b" in offers
     for name in ("'../../evil'", "'3'", "''", "'Upper'", "'a b'", "'a/b'", "'.hidden'", "'line\\n'",
                  "7", "None", "'" + "x" * 65 + "'"):  # fmt: skip
         assert f"method {name} cannot have this name" in problems
     assert "backbone '../evil' cannot have this name" in problems
+
+
+@pytest.mark.parametrize("option", ["--data", "--names", "--synonyms"])
+def test_verify_gives_files_to_the_records_that_use_them(option, world, call, tmp_path):
+    toy = ["-m", "toy-means", "--plugin", TOY, "-q"]
+    data = ["--data", world[1]["pics"]]
+    assert call("run", *toy, "-s", "toy-1shot")[0] == 0
+    given = [] if option == "--data" else [option, tmp_path / "texts.json"]
+    texts = {"cat": "tom cat", "dog": "hound"}
+    if option == "--synonyms":
+        texts = {name: [text] for name, text in texts.items()}
+    (tmp_path / "texts.json").write_text(json.dumps(texts))
+    code, _, err = call("run", *toy, "-s", "folder-1shot", "-b", "toy-clip", *data, *given)
+    assert code == 0, err
+    code, out, err = call("verify", "runs", "--plugin", TOY, "-q", "--out", "again", *data, *given)
+    assert code == 0, out + err
+    assert out.count("identical: toy-means on ") == 2
 
 
 def test_an_exit_after_learning_costs_no_result(call):
@@ -223,6 +250,37 @@ def test_a_full_disk_leaves_nothing_half_written(place, world, call, tmp_path, m
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.suffix == ".tmp"]
 
 
+def test_a_state_that_finds_no_room_is_reported_as_such(call, monkeypatch):
+    """safetensors reports it as an error of its own."""
+    from safetensors import SafetensorError
+
+    def no_room(*_):
+        raise SafetensorError("Error: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.torch.save_file", no_room)
+    code, out, err = call("run", "-m", "toy-means", "-s", "toy-1shot", "--plugin", TOY)
+    words = ["seed0-", "cannot be written: No space left on device", "Make room"]
+    check_refusal(code, out, err, 1, words)
+
+
+def test_what_safetensors_says_of_a_full_disk(tmp_path):
+    """Here the limit of a file's size stands for it."""
+    code = """
+import resource, sys, torch
+from pathlib import Path
+from fsdil_bench.runs.run_folder import _save_state
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    _save_state({"x": torch.ones(1000)}, Path("x.safetensors"))
+except OSError as error:
+    sys.exit(f"{error.errno} {error.filename}")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.strip() == f"{errno.EFBIG} x.safetensors"
+
+
 @pytest.mark.parametrize("name", ["grey.png", "grey.tif"])
 def test_16_bits_are_scaled_to_8(name, tmp_path):
     from fsdil_bench.data.image_files import read_image
@@ -230,6 +288,31 @@ def test_16_bits_are_scaled_to_8(name, tmp_path):
     grey = np.arange(256, dtype=np.uint16).reshape(16, 16)
     Image.fromarray(grey * 257).save(tmp_path / name)
     assert (read_image(tmp_path, name) == grey[..., None]).all()
+
+
+GREY, RGB, GREY_ALPHA, RGB_ALPHA = 0, 2, 4, 6
+
+
+@pytest.mark.parametrize(
+    ("depth", "colours", "numbers", "transparent", "second"),
+    [
+        (8, GREY, [9, 1], [9], [1, 1, 1]),
+        (8, RGB, [9, 8, 7, 1, 2, 3], [9, 8, 7], [1, 2, 3]),
+        (16, GREY, [0x9001, 0x9002], [0x9001], [0x90, 0x90, 0x90]),
+        (16, GREY, [0, 0x9002], [0], [0x90, 0x90, 0x90]),
+        (16, RGB, [0x9001, 2, 3, 0x1234, 0x2345, 0x3456], [0x9001, 2, 3], [0x12, 0x23, 0x34]),
+        (16, GREY_ALPHA, [0x9001, 0, 0x9002, 0xFFFF], [], [0x90, 0x90, 0x90]),
+        (16, RGB_ALPHA, [1, 2, 3, 0, 0x1234, 0x2345, 0x3456, 0xFFFF], [], [0x12, 0x23, 0x34]),
+    ],
+)
+def test_a_transparent_colour_is_white(depth, colours, numbers, transparent, second, tmp_path):
+    """The first of two points is transparent, whichever way the file says it."""
+    from fsdil_bench.data.image_files import read_image
+
+    row = b"".join(number.to_bytes(depth // 8, "big") for number in numbers)
+    key = b"".join(number.to_bytes(2, "big") for number in transparent)
+    (tmp_path / "x.png").write_bytes(png(2, 1, depth, colours, b"\0" + row, key))
+    assert read_image(tmp_path, "x.png").tolist() == [[[255, 255, 255], second]]
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)

@@ -148,6 +148,28 @@ def test_memory_that_cannot_be_kept_is_refused(world: World) -> None:
         world.method(avalanche_method(odd), **FAST).learn(world.domain(0))
 
 
+@pytest.mark.parametrize("part", ["plugins", "evaluator", "model"])
+def test_a_part_that_is_given_twice_is_named(world: World, part: str) -> None:
+    def twice(config: Any, **parts: Any) -> Any:
+        from avalanche.training.supervised import Naive
+
+        return Naive(**{part: []}, **parts)
+
+    with pytest.raises(PluginError, match=f"is given '{part}' twice") as refused:
+        world.method(avalanche_method(twice), **FAST).learn(world.domain(0))
+    assert "parts['plugins'] += [MyPlugin()]" in refused.value.remedy
+
+
+def test_another_type_error_of_a_strategy_is_its_own(world: World) -> None:
+    def wrong(config: Any, **parts: Any) -> Any:
+        from avalanche.training.supervised import Naive
+
+        return Naive(strength=1, **parts)
+
+    with pytest.raises(TypeError, match="strength"):
+        world.method(avalanche_method(wrong), **FAST).learn(world.domain(0))
+
+
 def test_a_strategy_sees_one_experience(world: World) -> None:
     seen = []
 
@@ -165,6 +187,19 @@ def test_a_strategy_sees_one_experience(world: World) -> None:
 
     world.run(world.method(avalanche_method(watching), **FAST))
     assert seen == [(0, 1), (1, 1), (2, 1)]
+
+
+def test_synaptic_intelligence_is_plain_fine_tuning_on_a_cpu(world: World) -> None:
+    """docs/avalanche.md says so. When this fails, Avalanche has repaired it."""
+
+    def si(config: Any, **parts: Any) -> Any:
+        from avalanche.training.supervised import SynapticIntelligence
+
+        return SynapticIntelligence(si_lambda=1e4, **parts)
+
+    kinds = avalanche_method(si), NaiveMethod
+    ours, naive = (world.learn(world.method(kind, **FAST)) for kind in kinds)
+    assert same(weights(ours), weights(naive))
 
 
 def test_listed_without_avalanche_and_a_clear_error_when_built(

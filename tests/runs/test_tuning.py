@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,37 @@ def test_the_edge():
     assert choice([3.0, 0.1, 1.0], [1, 2, 0]).at_edge
     assert not choice([3.0, 0.1, 1.0], [1, 2, 3]).at_edge
     assert not choice(["a", "b"], [1, 2]).at_edge
+
+
+@pytest.mark.parametrize(
+    ("limits", "scores", "at_edge"),
+    [
+        ((0.1, 3.0), [9, 0, 0], False),
+        ((0.1, 3.0), [0, 0, 9], False),
+        ((None, 3.0), [9, 0, 0], True),
+        ((0.1, None), [0, 0, 9], True),
+        ((0, 10), [0, 0, 9], True),
+        ((0, 10), [0, 9, 0], False),
+    ],
+)
+def test_there_is_no_edge_at_a_limit_of_the_option(limits, scores, at_edge):
+    assert replace(choice([0.1, 1.0, 3.0], scores), limits=limits).at_edge is at_edge
+
+
+def test_candidates_stay_within_the_limits(choose):
+    chosen = choose(option="share")
+    assert chosen.values == (0.15, 0.5, 1.0)
+    assert (chosen.limits, chosen.chosen, chosen.at_edge) == ((0, 1), 1.0, False)
+    assert "limits" not in chosen.to_dict()
+
+
+@pytest.mark.parametrize("values", ["0.5,1", "0,0.5"])
+def test_the_command_asks_for_no_more_than_there_is(call, values):
+    code, out, err = call(
+        "tune", "aimed", "-s", "toy-2shot", *COMMAND, "--option", "share", "--values", values
+    )
+    assert code == 0, err
+    assert "at the edge" not in out
 
 
 @pytest.mark.parametrize(

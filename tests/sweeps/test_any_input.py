@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sweep_processes import TOY
 
 from fsdil_bench.errors import FsdilError, RequestError
 from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.report.leaderboards.formatting import seed_list as as_text
+from fsdil_bench.sweeps.plan import make_plan
 from fsdil_bench.sweeps.sweep_file import plugin_files, read_sweep
 from fsdil_bench.sweeps.values import number_list, seconds
 
@@ -92,10 +96,9 @@ def registry():
     return load_registry()
 
 
-@settings(ANY, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_a_changed_file_is_read_or_refused(tmp_path, registry, data):
-    lines = GOOD.splitlines()
+def changed(text, data):
+    """A file with one to three changes."""
+    lines = text.splitlines()
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(lines) - 1))
         key = lines[at].partition("=")[0].strip()
@@ -112,8 +115,14 @@ def test_a_changed_file_is_read_or_refused(tmp_path, registry, data):
             place = data.draw(st.integers(0, len(lines[at])))
             letter = data.draw(st.characters(codec="utf-8"))
             lines[at] = lines[at][:place] + letter + lines[at][place + 1 :]
+    return "\n".join(lines).encode()
+
+
+@settings(ANY, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_changed_file_is_read_or_refused(tmp_path, registry, data):
     path = tmp_path / "some.toml"
-    path.write_bytes("\n".join(lines).encode())
+    path.write_bytes(changed(GOOD, data))
     try:
         plugin_files(path)
         sweep = read_sweep(path, registry)
@@ -123,3 +132,88 @@ def test_a_changed_file_is_read_or_refused(tmp_path, registry, data):
         assert sweep.runs or sweep.planned
         return
     assert message.startswith(str(path))
+
+
+TOYS = (
+    GOOD.replace('"s*"', '"ncm*"')
+    .replace("drawn", "toy")
+    .replace('["real", "sketch"], ["sketch", "real"]', '["d1", "d0", "d2", "d3"]')
+    .replace('data = "somewhere"', "batch_size = 5")
+)
+
+
+def test_the_file_to_be_changed_can_be_planned(tmp_path, toy_registry):
+    path = tmp_path / "some.toml"
+    path.write_text(TOYS)
+    plan = make_plan(read_sweep(path, toy_registry), toy_registry)
+    assert {str(cell.request.scenario) for cell in plan.cells} == {
+        "toy-1shot",
+        "toy-4shot",
+        "toy-8shot",
+    }
+    assert not plan.blocked
+
+
+@settings(ANY, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_changed_file_is_planned_or_refused(tmp_path, toy_registry, data):
+    path = tmp_path / "some.toml"
+    path.write_bytes(changed(TOYS, data))
+    try:
+        plan = make_plan(read_sweep(path, toy_registry), toy_registry)
+    except FsdilError as error:
+        assert error.message and error.remedy  # noqa: PT017, PT018 - either outcome is right
+    else:
+        assert plan.cells or plan.blocked or plan.planned
+        assert all(reason for _, reason in plan.blocked)
+    assert [each.name for each in tmp_path.iterdir()] == ["some.toml"]
+
+
+LISTS = st.one_of(
+    st.lists(st.sampled_from(["1", "2", "4", "1-3", " 2 "]), min_size=1, max_size=3).map(",".join),
+    st.lists(PARTS, max_size=4).map("".join),
+    st.sampled_from(["nan", "1e400", "9" * 40, "0-99999999999", "[1]", "--", "\x1b[31m", "\udc80"]),
+)
+SETTINGS = st.tuples(
+    st.sampled_from(["text_mix=", "ncm.text_mix=", "toy-means.text_mix=", "nope=", "=", ""]),
+    st.sampled_from(["0.5", "1", "2", "nan", "1e400", "", "x", "=", "[" * 2000, "\udc80", "{}"]),
+).map("".join)
+
+
+def count(text):
+    """How many numbers a correct list has."""
+    numbers = set()
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return len(numbers)
+
+
+@settings(ANY, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seeds=st.none() | LISTS,
+    shots=LISTS,
+    orders=st.sampled_from([None, "1", "3", "7", "0", "x", "9" * 40]),
+    setting=st.none() | SETTINGS,
+)
+@example("0-1", "1,2", "3", "ncm.text_mix=1")
+@example("0,1,2x,3", "1", None, None)
+@example("0", "1,x", None, None)
+def test_a_command_line_is_planned_in_full_or_refused(
+    call, tmp_path, seeds, shots, orders, setting
+):
+    given_ = {"--shots": shots, "--seeds": seeds, "--orders": orders, "--set": setting}
+    words = [f"{option}={text}" for option, text in given_.items() if text is not None]
+    code, out, err = call(
+        "sweep", "-m", "ncm", "-s", "toy", "--plugin", TOY, "--dry-run", "--json", *words
+    )
+    assert not list(tmp_path.iterdir())
+    if code == 0:
+        plan = json.loads(out)
+        expected = count(shots) * count(seeds or "0") * int(orders or 1)
+        assert len(plan["cells"]) + len(plan["blocked"]) == expected
+        return
+    assert (code, out) == (2, ""), err
+    assert "rror: " in err
+    assert "fault of fsdil-bench" not in err
+    assert "Traceback" not in err
