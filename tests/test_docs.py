@@ -280,6 +280,7 @@ PREPARED = {
     "docs/commands.md": sweep_files,
     "docs/leaderboards.md": published("runs/drawn-1shot/ncm"),
     "docs/paper.md": published("runs/drawn-1shot/ncm"),
+    "docs/reproducing.md": published("leaderboards/records/drawn-1shot/ncm"),
     "docs/submissions.md": a_submission,
     "docs/sweeps.md": sweep_files,
     "examples/README.md": installed("fsdil-hello"),

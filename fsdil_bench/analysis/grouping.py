@@ -11,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fsdil_bench.data.scenario import ScenarioId
 from fsdil_bench.errors import RequestError
+from fsdil_bench.records.copies import without_contradictions
 from fsdil_bench.records.record import Record
 
 _LONGEST_NAME = 100  # letters of a file name, without its hash
@@ -125,10 +127,14 @@ def rows_of_all_boards(records: Sequence[Record]) -> list[list[Record]]:
 def distinct_runs(records: Iterable[Record]) -> list[Record]:
     """Every run once, in a fixed order: of several copies one, and rather a sealed one.
 
-    `evidence.differing_copies` names those whose predictions differ.
+    Copies that contradict each other are left out with a Python warning (`records.copies`).
     """
-    copies = sorted(records, key=lambda r: (r.sealed, r.predictions_sha256))
-    distinct = {record.run_id: record for record in copies}
+    distinct = {}
+    for copies, why in without_contradictions(records):
+        if why:
+            warnings.warn(f"left out: {why}", stacklevel=2)
+        else:
+            distinct[copies[0].run_id] = max(copies, key=lambda r: (r.sealed, r.predictions_sha256))
     return [distinct[run_id] for run_id in sorted(distinct)]
 
 

@@ -80,13 +80,19 @@ def strict_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_records(runs: Sequence[str | Path], strict: bool) -> list[Record]:
     """All complete runs below folders, with a warning line for each that is left out."""
     from fsdil_bench.records.record import find_records
-    from fsdil_bench.records.verdict_file import verdict_problem
 
     records = find_records(*runs, strict=strict, tell=print_warning)
     for record in records:
-        if problem := verdict_problem(record):
-            print_warning(problem)
+        warn_of_verdict(record)
     return records
+
+
+def warn_of_verdict(record: Record) -> None:
+    """A warning line if the verdict beside a record does not count."""
+    from fsdil_bench.records.verdict_file import verdict_problem
+
+    if problem := verdict_problem(record):
+        print_warning(problem)
 
 
 def print_warning(line: str) -> None:

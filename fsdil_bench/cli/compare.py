@@ -18,6 +18,8 @@ from .common import console, debug_option, figure_file, read_records, strict_opt
 if TYPE_CHECKING:
     from fsdil_bench.records.record import Record
 
+_BOARDS_FILE = "leaderboards.json"
+
 metric_option = click.option(
     "--metric", type=click.Choice(METRICS), default="AA*", show_default=True,
     help="The score to compare by.",
@@ -78,7 +80,11 @@ def compare(
         click.echo(plot_comparison(found, ours, theirs, plot), err=as_json)
 
 
-@click.command(epilog="Example:  fsdil-bench rank runs --plot ranks.svg")
+@click.command(
+    epilog="Examples:\n\n\b\n"
+    "  fsdil-bench rank runs --plot ranks.svg\n"
+    "  fsdil-bench rank leaderboards"
+)
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @metric_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
@@ -88,33 +94,55 @@ def compare(
 def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, strict: bool) -> None:
     """Rank methods over all boards of RUNS: average rank and critical difference.
 
-    A board is a scenario with its shots and backbone. Only methods with runs on every board are
-    ranked.
+    RUNS are folders of runs, or of boards that were made with --copy-records. A board is a scenario
+    with its shots and backbone. Only methods with runs on every board are ranked.
     """
     from fsdil_bench.analysis.grouping import boards_to_rank
     from fsdil_bench.analysis.statistics import average_ranks
     from fsdil_bench.report.terminal_comparison import ranking_table
 
-    boards = boards_to_rank(read_records(runs, strict))
+    boards = boards_to_rank(_records_of_boards(runs, strict))
+    methods = {method for rows in boards.values() for method in rows}
+    lacking = {name: sorted(methods - set(rows)) for name, rows in boards.items()}
+    if not as_json:  # first, because it explains why too few methods are left
+        for name, absent in lacking.items():
+            if absent:
+                click.echo(f"{name} lacks {', '.join(absent)}")
     found = average_ranks(boards, metric)
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=1))
+        click.echo(json.dumps(asdict(found) | {"lacking": lacking}, indent=1))
     else:
         console().print(ranking_table(found, metric))
-        everything = {method for rows in boards.values() for method in rows}
-        for name, rows in boards.items():
-            if lacking := sorted(everything - set(rows)):
-                click.echo(f"{name} lacks {', '.join(lacking)}")
     if plot:
         from fsdil_bench.report.plots.comparison import plot_ranks
 
         click.echo(plot_ranks(found, plot, metric), err=as_json)
 
 
+def _records_of_boards(runs: Sequence[Path], strict: bool) -> list[Record]:
+    """The records below folders of runs or of boards; leaderboards.json stands for its folder."""
+    folders = [path.parent if path.name == _BOARDS_FILE else path for path in runs]
+    records = read_records(folders, strict)
+    if not records:
+        made = [folder for folder in folders if (folder / _BOARDS_FILE).is_file()]
+        raise RequestError(
+            f"there is no complete run below {', '.join(map(str, folders))}",
+            f"{made[0]} holds boards without records: make them again with --copy-records."
+            if made
+            else "Give a folder that holds runs.",
+        )
+    return records
+
+
 def _runs_of(
     name: str, known: Sequence[Record], runs: Sequence[Path], scenario: str | None, strict: bool
 ) -> list[Record]:
-    """The runs of a method among the `known` runs, or those below a folder of that name."""
+    """The runs of a method among the `known` runs, or those below a folder of that name.
+
+    Where a run is there both ordinary and sealed, the sealed one counts.
+    """
+    from fsdil_bench.analysis.grouping import distinct_runs
+
     records = [record for record in known if record.spec["method"] == name]
     if not records and Path(name).is_dir():
         records = read_records([name], strict)
@@ -135,4 +163,4 @@ def _runs_of(
         found = sorted({record.spec[what] for record in records})
         if len(found) > 1:
             raise RequestError(f"{name} has runs of several {what}s: {', '.join(found)}", option)
-    return records
+    return distinct_runs(records)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from .common import (
     plugin_option,
     read_records,
     strict_option,
+    warn_of_verdict,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     "  fsdil-bench show runs/drawn-1shot --plot cost --out cost.svg"
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record and its evidence as JSON.")
 @click.option(
     "--plot",
     type=click.Choice(["matrix", "curves", "embeddings", "cost"]),
@@ -62,7 +65,7 @@ def show(
     plugins: Sequence[str],
     **request: Any,
 ) -> None:
-    """Show a finished run: matrix, scores, curves, diagnostics, cost, provenance.
+    """Show a finished run: matrix, scores, evidence, curves, diagnostics, cost, provenance.
 
     RUN is a run's folder, or a folder below which there is exactly one run.
     """
@@ -71,13 +74,18 @@ def show(
         return
     if out:
         raise RequestError("--out is the file of a figure", "Say with --plot which one to draw.")
+    from fsdil_bench.analysis.evidence import evidence_of
+
     record = _one_record(run, strict)
     if as_json:
-        click.echo(record.to_json(), nl=False)
+        values = json.loads(record.to_json()) | {"evidence": evidence_of(record)}
+        click.echo(json.dumps(values, indent=1, sort_keys=True))
         return
     from fsdil_bench.report import terminal
 
-    parts: list[RenderableType] = [terminal.summary([record]), terminal.curves(record)]
+    parts: list[RenderableType] = [
+        terminal.summary([record]), terminal.evidence(record), terminal.curves(record)
+    ]  # fmt: skip
     if record.oracle_matrix:
         title = "accuracy (%) with oracle domain"
         parts.append(terminal.matrix(record.oracle_matrix, record.domain_names, title))
@@ -118,8 +126,10 @@ def _draw(
 def _one_record(path: Path, strict: bool) -> Record:
     from fsdil_bench.records.record import Record
 
-    if (path / "spec.json").is_file() or (path / "record.json").exists():
-        return Record.load(path)
+    if (path / "spec.json").is_file() or os.path.lexists(path / "record.json"):
+        record = Record.load(path)
+        warn_of_verdict(record)
+        return record
     records = read_records([path], strict)
     if len(records) != 1:
         found = "\n".join(f"  {record.folder}" for record in records[:10])

@@ -35,8 +35,11 @@ def read_regular(path: Path, limit: int) -> bytes:
 def read_json(path: Path, limit: int) -> Any:
     """The values of a JSON file; a ValueError for everything that JSON or UTF-8 does not allow.
 
-    Numbers are finite and integers have 64 bits, so that everything can be computed with.
+    Numbers are finite and integers have 64 bits, so that everything can be computed with. A link to
+    a file in another folder is refused: it could show the content of any file.
     """
+    if path.is_symlink() and Path(os.path.realpath(path)).parent != path.parent.resolve():
+        raise ValueError("it is a symbolic link to another folder")
     text = read_regular(path, limit).decode("utf-8")
     try:
         values = json.loads(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import numpy as np
 
 from fsdil_bench.errors import RecordError
 
+from .copies import without_contradictions
 from .files import read_json
 from .form import SCHEMA, form_problems
 from .labels import label_hashes, without_foreign_labels
@@ -168,8 +170,8 @@ def find_records(
 
     Scores are computed from the predictions. A record is left out, and `tell` is called with the
     reason (by default as a Python warning), if it is damaged, has the form of another version, says
-    other scores than its predictions, or has other labels than the rest (`records.labels`). With
-    `strict` that is an error.
+    other scores than its predictions, has other labels than the rest (`records.labels`), or has a
+    copy that predicted differently (`records.copies`). With `strict` that is an error.
     """
     for root in map(Path, roots):
         if not root.exists():
@@ -184,20 +186,34 @@ def find_records(
             tell(f"left out: {error.message}")
             continue
         loaded.append((record, label_hashes(record, arrays)))
-    records = []
+    believed = []
     for record, why in without_foreign_labels(loaded):
         if not why:
-            records.append(record)
+            believed.append(record)
         elif strict:
             raise RecordError(f"{record.folder}: {why}", "Run it again with --fresh.")
         else:
             tell(f"left out: {record.folder}: {why}")
+    records = []
+    for copies, why in without_contradictions(believed):
+        if not why:
+            records += copies
+        elif strict:
+            raise RecordError(why, "Remove all but one of these folders.")
+        else:
+            tell(f"left out: {why}")
     return sorted(records, key=lambda r: (r.spec["scenario"], r.spec["method"], r.seed, r.run_id))
 
 
 def find_folders(*roots: Path) -> list[Path]:
     """All folders with a record below the given ones, damaged or not, in a fixed order."""
-    return sorted({path.parent for root in roots for path in root.rglob(RECORD_FILE)})
+    found = {
+        Path(folder)
+        for root in roots
+        for folder, folders, files in os.walk(root)
+        if RECORD_FILE in files or RECORD_FILE in folders  # also a link that leads nowhere
+    }
+    return sorted(found)
 
 
 def _load(folder: Path) -> tuple[Record, dict[str, np.ndarray]]:

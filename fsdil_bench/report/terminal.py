@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fsdil_bench.analysis.evidence import evidence_of
 from fsdil_bench.analysis.routing import routing_confusion
 from fsdil_bench.records.metrics import METRICS, mean_and_std, unseen_accuracy
 from fsdil_bench.records.record import Record
@@ -148,6 +149,32 @@ def cost(record: Record) -> Table:
     return table(["cost", "", ""], rows)
 
 
+def evidence(record: Record) -> Table:
+    """How far the run can be believed: sealed or not, who ran it again, what is suspicious."""
+    found = evidence_of(record)
+    sealed = "no"
+    if found["sealed"]:
+        sealed = "yes: it learned and predicted in separate processes"
+    elif found["for_development"]:
+        sealed = "no, and the method comes from a plugin: for development only"
+    rows = [["sealed", sealed], ["verified", _verdict(found["verified"])]]
+    if "ordinary_run" in record.provenance:
+        word = "different" if found["differs_from_ordinary"] else "the same"
+        rows.append(["its ordinary run", f"made {word} predictions"])
+    rows += [["suspicious", text] for text in found["suspicions"]]
+    return table(["evidence", ""], rows)
+
+
+def _verdict(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "no: nobody has run it again (fsdil-bench verify)"
+    how = "sealed" if found["sealed"] else "not sealed"
+    return (
+        f"{found['outcome']}: run again by {found['who']} on {found['when']}"
+        f" with fsdil-bench {found['version']}, {how}"
+    )
+
+
 def provenance(record: Record) -> Table:
     """What was run, with what, where."""
     rows: list[list[Any]] = [["run id", record.run_id], ["folder", record.folder]]
@@ -155,10 +182,9 @@ def provenance(record: Record) -> Table:
     rows += [[f"code of {key}", value] for key, value in record.method["code"].items()]
     rows.append(["weights", record.method["weights"][:16]])
     rows.append(["samples", record.scenario["digest"][:16]])
-    if record.sealed:
-        rows.append(["sealed", "learned and predicted in separate processes"])
     rows += [["warning", text] for text in record.warnings or ()]
-    rows += [[key, _brief(value)] for key, value in record.provenance.items()]
+    shown = {"suspicions", "ordinary_run"}  # as evidence
+    rows += [[key, _brief(value)] for key, value in record.provenance.items() if key not in shown]
     return table(["provenance", ""], rows)
 
 

@@ -141,6 +141,49 @@ def test_what_cannot_be_compared(call, arguments, message):
     assert "Traceback" not in err
 
 
+def rewrite(record, **values):
+    """Change fields of a record on disk."""
+    changed = dataclasses.replace(record, **values)
+    (record.folder / "record.json").write_text(changed.to_json())
+
+
+def test_of_an_ordinary_and_a_sealed_run_the_sealed_one_counts(call, made, tmp_path):
+    runs = tmp_path / "runs"
+    sealed = made.make_record(runs, "one", level=0.6, sealed=True)
+    ordinary = made.make_record(runs, "one", level=0.99)
+    rewrite(ordinary, run_id=sealed.run_id)
+    made.make_record(runs, "other", level=0.7)
+    code, out, err = call("compare", "one", "other", "--json")
+    assert code == 0, err
+    assert json.loads(out)["scores"][0]["a"] == pytest.approx(sealed.metrics["AA*"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"order": [f"domain {t}" for t in (0, 2, 1, 3)]}, "differ in domains: ['domain 0', "),
+        ({"config": {"lr": 2}}, "differ in options: lr"),
+        ({}, "differ in code of the method"),
+    ],
+)
+def test_two_runs_of_one_seed_say_what_differs(call, made, tmp_path, change, words):
+    for level in (0.6, 0.7):
+        record = made.make_record(tmp_path / "runs", "one", level=level)
+    made.make_record(tmp_path / "runs", "other")
+    order = change.get("order", record.spec["order"])
+    domains = [record.scenario["domains"][int(name[-1])] for name in order]
+    code = record.method["code"] | ({} if change else {"method": "f" * 16})
+    rewrite(
+        record,
+        spec=record.spec | change,
+        scenario=record.scenario | {"domains": domains},
+        method=record.method | {"code": code},
+    )
+    code, _, err = call("compare", "one", "other")
+    assert code == 2
+    assert words in err
+
+
 def test_rank(call, tmp_path):
     code, out, err = call("rank", PUBLISHED, "--plot", tmp_path / "ranks.svg")
     assert code == 0, err

@@ -111,7 +111,13 @@ HOSTILE = {
     ),
     "record is a pipe": (replace_by_fifo("record.json"), "no regular file"),
     "predictions are a pipe": (replace_by_fifo("predictions.npz"), "no regular file"),
-    "record is a device": (replace_by_link("record.json", "/dev/zero"), "no regular file"),
+    "record is a device": (replace_by_link("record.json", "/dev/zero"), "a symbolic link"),
+    "record is a link to another folder": (
+        replace_by_link("record.json", "../../../../elsewhere.json"), "a symbolic link"
+    ),
+    "record is a link to itself": (
+        replace_by_link("record.json", "record.json"), "record.json cannot be read"
+    ),
     "predictions are a device": (
         replace_by_link("predictions.npz", "/dev/zero"), "no regular file"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import zipfile
@@ -14,7 +15,7 @@ from fsdil_bench import Record
 from fsdil_bench.errors import FsdilError
 from fsdil_bench.records import redaction as private
 from fsdil_bench.records import submission
-from fsdil_bench.records.checks import check_folder
+from fsdil_bench.records.checks import Checked, check_folder
 from fsdil_bench.records.record import content_hash
 from fsdil_bench.records.redaction import names_in, without_paths
 from fsdil_bench.records.submission import manifest_problems, open_archive, pack
@@ -107,6 +108,23 @@ def test_two_records_of_one_run(call, runs, tmp_path):
     code, _, err = call("submit", runs, tmp_path / "copy", "--unsealed", "--out", "other.zip")
     assert code == 1
     assert "two different records of run" in err
+
+
+def test_the_guide_lists_the_ordinary_and_the_sealed_run_of_one_id(made, tmp_path):
+    """Seven records of six methods: as many as the table has lines."""
+    records = [made.make_record(tmp_path / "runs", f"method-{i}") for i in range(6)]
+    sealed = made.make_record(tmp_path / "sealed", "method-0", sealed=True)
+    records.append(dataclasses.replace(sealed, run_id=records[0].run_id))
+    (sealed.folder / "record.json").write_text(records[-1].to_json())
+    packed = pack([Checked(record.folder, record, ()) for record in records], tmp_path / "mine")
+    assert packed.records == 7
+    assert len(list((tmp_path / "mine/records").rglob("record.json"))) == 7
+    guide = (tmp_path / "mine/SUBMISSION.md").read_text()
+    assert "Records: 7." in guide
+    table = [line for line in guide.splitlines() if line.startswith("| made-1shot |")]
+    assert len(table) == 7
+    own = [line for line in table if records[0].run_id in line]
+    assert [line.split(" | ")[-2] for line in own] == ["no", "yes"]
 
 
 # --- what is private ---

@@ -120,11 +120,87 @@ def test_submit_wants_sealed_runs_of_third_party_methods(make, call, monkeypatch
     assert call("submit", "runs", "--unsealed", "--out", "mine")[0] == 0
 
 
-def test_rank_says_which_board_lacks_what(make, call):
+@pytest.fixture
+def two_boards(make):
+    """Two methods on two boards, and a third on one of them."""
     for method in ("one", "other"):
         for shots in (1, 2):
             make(method, scenario=f"made-{shots}shot", level=len(method) / 6)
     make("third", scenario="made-2shot")
+
+
+def test_rank_says_which_board_lacks_what(two_boards, call):
     code, out, _ = call("rank", "runs")
     assert code == 0
-    assert "made-1shot, made-clip lacks third" in out
+    assert [line for line in out.splitlines() if "lacks" in line] == [
+        "made-1shot, made-clip lacks third"
+    ]
+    found = json.loads(call("rank", "runs", "--json")[1])
+    assert found["lacking"] == {"made-1shot, made-clip": ["third"], "made-2shot, made-clip": []}
+
+
+def test_rank_says_so_also_where_too_few_methods_are_left(make, call):
+    for method, shots in (("one", 1), ("one", 2), ("other", 2)):
+        make(method, scenario=f"made-{shots}shot")
+    code, out, err = call("rank", "runs")
+    assert code == 2
+    assert out == "made-1shot, made-clip lacks other\n"
+    assert "fewer than two methods are on all boards" in err
+
+
+def test_rank_of_published_boards(two_boards, call, tmp_path):
+    ranks = json.loads(call("rank", "runs", "--json")[1])
+    write = ("leaderboard", "runs", "--out", "boards")
+    assert call(*write)[0] == 0
+    code, _, err = call("rank", "boards")
+    assert code == 2
+    assert "boards holds boards without records: make them again with --copy-records" in err
+    assert call(*write, "--copy-records")[0] == 0
+    for place in ("boards", "boards/leaderboards.json", "boards/records"):
+        assert json.loads(call("rank", place, "--json")[1]) == ranks
+    (tmp_path / "empty").mkdir()
+    assert "no complete run below empty" in call("rank", "empty")[2]
+
+
+def shown(call, record):
+    """What `show` prints, on one line, and its evidence for programs."""
+    code, out, err = call("show", record.folder)
+    assert code == 0, err
+    return " ".join(out.split()), json.loads(call("show", record.folder, "--json")[1])["evidence"]
+
+
+def test_show_says_how_far_a_run_can_be_believed(make, call):
+    text, found = shown(call, make("ours"))
+    assert "sealed no verified no: nobody has run it again" in text
+    assert found == {
+        "sealed": False, "third_party": False, "for_development": False, "verified": None,
+        "differs_from_ordinary": False, "suspicions": [],
+    }  # fmt: skip
+    text, found = shown(call, make("theirs", plugin=True))
+    assert "for development only" in text
+    assert found["for_development"]
+
+
+def test_show_says_what_was_found_about_a_sealed_run(make, call):
+    doubtful = {"suspicions": ["it wrote /tmp/x"], "ordinary_run": "other predictions"}
+    record = make("theirs", plugin=True, sealed=True, **doubtful)
+    verdict = make_verdict(record, "differs", who="Ann", sealed=True)
+    save_verdict(record, verdict)
+    text, found = shown(call, record)
+    assert "sealed yes" in text
+    assert "for development" not in text
+    assert f"differs: run again by Ann on {verdict.when} with fsdil-bench {verdict.version}" in text
+    assert "its ordinary run made different predictions" in text
+    assert "suspicious it wrote /tmp/x" in text
+    assert found["verified"] == dataclasses.asdict(verdict)
+    assert found["suspicions"] == ["it wrote /tmp/x"]
+    assert found["differs_from_ordinary"]
+
+
+def test_show_ignores_a_verdict_on_another_record_with_a_warning(make, call):
+    record = make("one")
+    save_verdict(record, make_verdict(make("other"), "identical", who="Ann", sealed=False))
+    code, out, err = call("show", record.folder)
+    assert code == 0
+    assert "Ann" not in out
+    assert "verdict.json is ignored: it is about another record" in err

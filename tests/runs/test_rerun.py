@@ -46,7 +46,9 @@ def finished(toy_registry, tmp_path_factory):
 
 @pytest.fixture
 def record(finished, tmp_path):
-    return Record.load(Path(shutil.copytree(finished[0].folder, tmp_path / "runs" / "run")))
+    bare = shutil.ignore_patterns("verdict.json")
+    folder = shutil.copytree(finished[0].folder, tmp_path / "runs" / "run", ignore=bare)
+    return Record.load(Path(folder))
 
 
 @pytest.fixture
@@ -297,3 +299,82 @@ def test_the_default_tolerance_in_the_help(call, capsys, monkeypatch):
 def test_nothing_there(call, tmp_path):
     assert call("verify", tmp_path)[0] == 2
     assert call("verify", tmp_path / "none")[0] == 2
+
+
+# --- verdict.json ---
+
+AGAIN = ("--plugin", TOY, "--quiet")
+
+
+def verdict_of(record):
+    return json.loads((record.folder / "verdict.json").read_text())
+
+
+def board_of(call, runs):
+    """The Markdown of the only board, and the warnings."""
+    code, _, err = call("leaderboard", runs, "--out", "boards", "--plugin", TOY)
+    assert code == 0, err
+    [page] = Path("boards").glob("toy-2shot_*.md")
+    return page.read_text(), err
+
+
+def test_a_verdict_is_written_and_the_board_shows_it(call, record):
+    assert "verified" not in board_of(call, "runs")[0]
+    code, _, err = call("verify", "runs", *AGAIN, "--by", "Ann")
+    assert code == 0, err
+    found = verdict_of(record)
+    assert (found["outcome"], found["who"], found["sealed"]) == ("identical", "Ann", False)
+    assert found["version"] == fsdil_bench.__version__
+    assert found["content_sha256"] == record.content_sha256
+    page, err = board_of(call, "runs")
+    assert "verified" in page
+    assert f"1 of 1, identical (Ann, {found['when'][:10]}" in page
+    assert "verdict.json" not in err
+
+
+def test_forged_predictions_with_fitting_hashes_get_a_bad_verdict(call, record):
+    pretend(record, lambda arrays: flip(arrays, 60))
+    assert call("verify", "--no-run", "runs")[0] == 0  # nothing but running it again shows it
+    assert not (record.folder / "verdict.json").exists()
+    assert call("verify", "runs", *AGAIN)[0] == 4
+    assert verdict_of(record)["outcome"] == "differs"
+    assert "re-run differs" in board_of(call, "runs")[0]
+
+
+def test_no_verdict_is_written_for_an_archive(call, record):
+    assert call("submit", "runs", "--unsealed", "--out", "mine.zip")[0] == 0
+    before = Path("mine.zip").read_bytes()
+    code, out, err = call("verify", "mine.zip", *AGAIN)
+    assert (code, "identical: " in out) == (0, True)
+    assert "no verdict was written for 1 records inside an archive; unpack it first" in err
+    assert Path("mine.zip").read_bytes() == before
+    assert not list(Path.cwd().rglob("verdict.json"))
+
+
+def test_no_verdict_on_request_nor_without_a_run(call, record):
+    assert call("verify", "runs", *AGAIN, "--no-verdict")[0] == 0
+    assert call("verify", "runs", "--quiet")[0] == 5  # without the plugin nothing is run
+    assert not (record.folder / "verdict.json").exists()
+
+
+def test_who_verifies_is_gits_user_unless_it_is_said(call, record, monkeypatch):
+    git = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "Git Ann",
+    }
+    for name, value in git.items():
+        monkeypatch.setenv(name, value)
+    assert call("verify", "runs", *AGAIN)[0] == 0
+    assert verdict_of(record)["who"] == "Git Ann"
+    monkeypatch.setenv("PATH", "")  # no git here
+    assert call("verify", "runs", *AGAIN)[0] == 0
+    assert verdict_of(record)["who"] == "unknown"
+
+
+def test_a_verdict_on_another_record_is_ignored_with_a_warning(call, record):
+    assert call("verify", "runs", *AGAIN)[0] == 0
+    pretend(record, lambda arrays: flip(arrays, 60))  # with the verdict on the honest record
+    page, err = board_of(call, "runs")
+    assert "verified" not in page
+    assert "runs/run/verdict.json is ignored: it is about another record" in err

@@ -106,10 +106,23 @@ def _by_seed(records: Sequence[Record]) -> dict[int, Record]:
         seed = record.seed
         if found.setdefault(seed, record).run_id != record.run_id:
             raise RequestError(
-                f"two different runs of {record.spec['method']} have seed {seed}",
-                "They differ in options or code: give a folder with those that belong together.",
+                f"two different runs of {record.spec['method']} have seed {seed}:"
+                f" they differ in {_what_differs(found[seed], record)}",
+                "Give a folder with those that belong together.",
             )
     return found
+
+
+def _what_differs(a: Record, b: Record) -> str:
+    """Why two runs of one method and seed have different ids."""
+    texts = list(differences(a, b).values())
+    ours, theirs = a.spec["config"], b.spec["config"]
+    if options := sorted(n for n in {*ours, *theirs} if ours.get(n) != theirs.get(n)):
+        texts.append(f"options: {', '.join(options)}")
+    codes = a.method["code"], b.method["code"]
+    if parts := sorted(n for n in {*codes[0], *codes[1]} if codes[0].get(n) != codes[1].get(n)):
+        texts.append(f"code of the {' and the '.join(parts)}")
+    return "; ".join(texts) or "training images or the version of the protocol"
 
 
 def check_comparable(a: Record, b: Record) -> None:
