@@ -136,10 +136,11 @@ WORLDS = {
     "unequal groups": unequal_groups,
     "beta difficulty": lambda seed: Difficulty(seed=seed),
 }
+EFFECTS = ("half", "double", "fivefold")
 CELLS = [
     (effect, seeds, methods)
+    for effect in EFFECTS
     for methods in (0, 5, 15, 30)  # zero: intervals and paired tests
-    for effect in ("half", "double")
     for seeds in (3, 5)
 ]
 
@@ -166,7 +167,7 @@ def table(file: Path) -> None:
     """Print what the file has, a line for each world, seed effect and number of seeds."""
     found = {tuple(cell["cell"]): cell["found"] for cell in _read(file)}
     for name in WORLDS:
-        for effect in ("half", "double"):
+        for effect in EFFECTS:
             for seeds in (3, 5):
                 cells = [found.get((name, effect, seeds, m)) for m in (0, 5, 15, 30)]
                 numbers = [f"{value:.1f}" for cell in cells for value in cell or ()]
