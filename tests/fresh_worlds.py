@@ -1,8 +1,9 @@
 """Worlds on which no constant of the statistics was chosen, to check them honestly.
 
 The worlds of `simulated` were there when `_BLEND`, `_SKEW`, `_FEW_ERRORS`, `_PRIOR` and `_CAP` were
-chosen. These were written down afterwards, before any result on them was seen. Do not adjust them,
-and do not choose a constant on them: then they would show nothing.
+chosen. These were written down afterwards, before any result on them was seen (with "half" and
+"double" seed effects; "fivefold" was added after that). Do not adjust them, and do not choose a
+constant on them: then they would show nothing.
 
 Run as a script, it appends one line per cell to a file and prints the table of docs/statistics.md
 from it. Cells that the file has are not run again:
