@@ -11,6 +11,8 @@ better than the mean, and a few are much worse.
 Run as a script, it prints the tables of docs/statistics.md (about ten minutes): how often intervals
 cover, tests reject and boards call a row worse, with the formulas of the package and with those
 that know neither groups nor bounds and test every row against the best one.
+
+Constants of the statistics were chosen on these worlds; `fresh_worlds` has others.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ invent a record that matches them. To run it again is the proof (`fsdil_bench.ru
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fsdil_bench.data.scenario import ScenarioId
@@ -92,4 +92,6 @@ def _prediction_problems(record: Record) -> list[str]:
         return [*problems, *found.problems]
     if wrong := list(truth_problems(record, found.arrays)):
         return problems + wrong
-    return problems + list(score_problems(record, recompute(record, found.arrays)))
+    # Outcomes are kept by hash: those of another file must not stand for this record's.
+    read = replace(record, predictions_sha256=found.digest)
+    return problems + list(score_problems(record, recompute(read, found.arrays)))

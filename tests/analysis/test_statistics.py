@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
+import fresh_worlds
 import numpy as np
 import pytest
 import scipy.stats
@@ -26,7 +28,10 @@ from fsdil_bench.analysis.statistics import (
 from fsdil_bench.analysis.statistics.against_best import judge
 from fsdil_bench.analysis.statistics.uncertainty import estimate
 from fsdil_bench.errors import RecordError, RequestError
+from fsdil_bench.records import recompute
+from fsdil_bench.records.checks import check_folder
 from fsdil_bench.records.metrics import METRICS, scores
+from fsdil_bench.records.record import Record
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboards" / "records" / "drawn-1shot"
 
@@ -193,10 +198,15 @@ def test_effect_counts_disagreements(tmp_path):
 
 
 def test_pairing_finds_what_separate_intervals_hide(draw):
-    better, worse = draw(0.2, 0.0, alike=0.97, number=3)
-    one, other = interval(better), interval(worse)
-    assert one.low < other.high
-    assert paired_difference(better, worse).p < 0.02
+    """In a single draw, p is below 0.01 half of the time, so one draw would show nothing."""
+    hidden = found = 0
+    for number in range(20):
+        better, worse = draw(0.2, 0.0, alike=0.97, number=number)
+        hidden += interval(better).low < interval(worse).high
+        found += paired_difference(better, worse).p < 0.05
+    # In the long run 93 % and 85 % (se of 20 draws: 6 and 8 points).
+    assert hidden >= 16
+    assert found >= 14
 
 
 def test_a_method_and_itself(draw):
@@ -260,13 +270,52 @@ def test_records_without_predictions(draw, tmp_path):
         paired_difference(a, bare)
 
 
-def test_damaged_predictions_are_not_passed_over(toy_run, monkeypatch):
-    monkeypatch.setattr(outcomes, "_kept", {})  # another test may have read the same
-    record = toy_run()
+@pytest.fixture
+def nothing_read(monkeypatch):
+    """Another test may have read the same predictions."""
+    monkeypatch.setattr(recompute, "_kept", {})
+    monkeypatch.setattr(outcomes, "_clusters", {})
+
+
+def damaged(record):
     file = record.folder / "predictions.npz"
     file.write_bytes(file.read_bytes() + b" ")
+    return record
+
+
+def test_damaged_predictions_are_not_passed_over(toy_run, nothing_read):
+    record = damaged(toy_run())
+    recompute._kept.clear()
     with pytest.raises(RecordError, match="does not match"):
         interval([record])
+
+
+def test_a_damaged_copy_of_a_record_that_was_read_is_refused(toy_run, tmp_path, nothing_read):
+    """What was read keeps its numbers, which are those of its hash; the copy is not loaded."""
+    record = toy_run()
+    before = interval([record])
+    shutil.copytree(record.folder, tmp_path / "copy")
+    copy = damaged(dataclasses.replace(record, folder=tmp_path / "copy"))
+    with pytest.raises(RecordError, match="does not match"):
+        Record.load(copy.folder)
+    damaged(record)
+    assert interval([record]) == before
+    with pytest.raises(RecordError, match="does not match"):
+        Record.load(record.folder)
+
+
+def test_checking_a_copy_with_other_predictions_does_not_change_the_original(
+    toy_run, tmp_path, nothing_read
+):
+    """Outcomes are kept by the hash of the file they come from, not by the hash that is claimed."""
+    record, other = toy_run(), toy_run(seed=1)
+    before = interval([record])
+    assert interval([other]) != before
+    copy = tmp_path / "copy"
+    shutil.copytree(record.folder, copy)
+    shutil.copy(other.folder / "predictions.npz", copy)
+    assert "is another file" in check_folder(copy).problems[0]
+    assert interval([record]) == before
 
 
 def test_rows_against_the_best(draw):
@@ -453,12 +502,16 @@ def test_groups_end_at_the_critical_difference(draw):
         average_ranks({"0": board(*range(6)), "1": {"g": [template]}})
 
 
-# Simulations: how often is it right?
+# Simulations: how often is it right? The targets are a coverage of 92 to 97 %, and at most 7 %
+# false positives and false boards. A limit is looser than its target by about twice the standard
+# error (se) of what so many tries find at the target. The draws are fixed: a test fails when the
+# code changes, not by chance.
 
 
 @pytest.mark.parametrize("effect", ["none", "double"])
 def test_calibration_in_short(effect):
     """What the slow tests show for all cases, roughly and for three seeds."""
+    # 250 tries: se 1.4 at 95 %, 1.6 at 7 %. Without a seed effect the coverage is about 97.5 %.
     world = World(seed=simulated.SEED_EFFECTS[effect])
     covered, false_alarms = simulated.calibration(world, 3, 250)
     assert 92 <= covered <= 99
@@ -467,6 +520,7 @@ def test_calibration_in_short(effect):
 
 def test_groups_in_short():
     """Near copies that count as independent images make intervals far too short."""
+    # 200 tries: se 1.9 at 92 %, 1.8 at 7 %.
     world = simulated.frames(15, 0.0015)
     plain = simulated.plain_interval, simulated.plain_test
     covered, false_alarms = simulated.calibration(world, 3, 200)
@@ -478,6 +532,7 @@ def test_groups_in_short():
 
 
 def test_ceilings_in_short():
+    # 300 tries: se 1.6 at 92 %.
     world = simulated.near(95, simulated.SEED_EFFECTS["fivefold"])
     assert simulated.coverage(world, 5, 300) >= 89
     assert simulated.coverage(world, 5, 300, simulated.plain_interval) < 90
@@ -485,6 +540,7 @@ def test_ceilings_in_short():
 
 def test_equal_methods_in_short():
     """Of fifteen equal methods, few boards call any worse."""
+    # 100 boards: se 2.6 at 7 %.
     assert simulated.false_boards(World(seed=0.0015), 3, 15, 100) <= 10
     assert simulated.power(World(seed=0.0015), 3, 5, 20, 15.0)[0] > 95
 
@@ -493,10 +549,9 @@ def test_equal_methods_in_short():
 @pytest.mark.parametrize("effect", simulated.SEED_EFFECTS)
 @pytest.mark.parametrize("seeds", [2, 3, 5, 10])
 def test_calibration(seeds, effect):
-    """95 % intervals cover 92 to 98 % of the time, and the test rejects what is equal in 3 to 7 %.
-
-    One point is added for what 2,000 tries leave open.
-    """
+    """Intervals are a little too long without a seed effect: they cover up to 98 %, which is above
+    the target."""
+    # 2,000 tries: se 0.6 at 92 %, 0.6 at 7 %, 0.3 at 98 %.
     world = World(seed=simulated.SEED_EFFECTS[effect])
     covered, false_alarms = simulated.calibration(world, seeds, 2000)
     assert 91 <= covered <= 99
@@ -508,7 +563,7 @@ def test_calibration(seeds, effect):
 @pytest.mark.parametrize("groups", [10, 30, 100])
 @pytest.mark.parametrize("seeds", [2, 3, 5, 10])
 def test_calibration_with_groups(seeds, groups, effect):
-    """92 to 98 % and at most 7 %, and three times the error of 400 tries."""
+    # 400 tries: se 1.4 at 92 %, 1.3 at 7 %.
     world = simulated.frames(groups, simulated.SEED_EFFECTS[effect])
     covered, false_alarms = simulated.calibration(world, seeds, 400)
     assert covered >= 89
@@ -520,7 +575,7 @@ def test_calibration_with_groups(seeds, groups, effect):
 @pytest.mark.parametrize("effect", ["double", "fivefold"])
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_coverage_with_skewed_seeds(seeds, effect, score):
-    """At least 92 %, less what 1,500 tries leave open."""
+    # 1,500 tries: se 0.7 at 92 %.
     world = simulated.near(score, simulated.SEED_EFFECTS[effect])
     assert simulated.coverage(world, seeds, 1500) >= 90.5
 
@@ -530,13 +585,40 @@ def test_coverage_with_skewed_seeds(seeds, effect, score):
 @pytest.mark.parametrize("methods", [5, 15, 30])
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 def test_equal_methods_are_seldom_called_worse(seeds, methods, effect):
-    """At most 7 % of the boards, and twice the error of 300 boards."""
+    # 300 boards: se 1.5 at 7 %.
     world = World(seed=simulated.SEED_EFFECTS[effect])
     assert simulated.false_boards(world, seeds, methods, 300) <= 10
 
 
+@pytest.mark.parametrize("name", fresh_worlds.WORLDS)
+def test_fresh_worlds_have_the_scores_they_expect(name):
+    """Otherwise what they say about coverage would mean nothing."""
+    world = fresh_worlds.WORLDS[name](simulated.SEED_EFFECTS["double"])
+    generator = np.random.default_rng(0)
+    means = [
+        world.clusters.means(world.earned(generator, 3, (0.0, 0.0))).sum(-1).mean()
+        for _ in range(100)
+    ]
+    assert abs(np.mean(means) - world.expected()) < 3.5 * np.std(means) / 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", fresh_worlds.WORLDS)
+@pytest.mark.parametrize("effect", ["half", "double"])
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_worlds_on_which_no_constant_was_chosen(seeds, effect, name):
+    # 400 tries: se 1.4 at 92 %, 1.3 at 7 %; 200 boards: se 1.8 at 7 %.
+    world = fresh_worlds.WORLDS[name](simulated.SEED_EFFECTS[effect])
+    covered, false_alarms = simulated.calibration(world, seeds, 400)
+    assert covered >= 89
+    assert false_alarms <= 10
+    assert simulated.false_boards(world, seeds, 15, 200) <= 11
+
+
 @pytest.mark.slow
 def test_the_smallest_difference_is_seen_as_often_as_promised():
+    # 150 boards: se 3.3 at 80 % if the five rows of a board are judged together. The smallest
+    # difference itself is estimated from one board with three seeds, which is the larger error.
     world = World(seed=0.0015)
     values = world.earned(np.random.default_rng(0), 3, (0.0,) * 6)
     smallest = judge(values, world.clusters)[1]

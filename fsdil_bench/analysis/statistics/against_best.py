@@ -31,6 +31,8 @@ from .outcomes import clusters_of, contributions, has_predictions, weights_of
 
 K = TypeVar("K", bound=tuple[str, ...] | str)
 
+# Chosen by simulation, not derived: docs/statistics.md says on which worlds. Do not tune them on
+# the worlds of tests/fresh_worlds.py.
 _PRIOR = 1.0
 _CAP = 4.0  # in the mean over rows, no variance counts for more than so many times their median
 _DRAWS = 1000

@@ -33,6 +33,8 @@ from fsdil_bench.records.record import Record
 from .clusters import Clusters
 from .outcomes import clusters_of, contributions, has_predictions, weights_of
 
+# Chosen by simulation, not derived: docs/statistics.md says on which worlds. Do not tune them on
+# the worlds of tests/fresh_worlds.py.
 _BLEND = 1.25
 _FEW_ERRORS = 0.03  # so many wrong groups say as much about the variance as the groups' number
 _SKEW = 0.5  # how much longer the interval of a score is for seed effects that may be skewed
