@@ -163,11 +163,17 @@ def _board(path: Path, out: Path) -> str:
     from fsdil_bench import FsdilError, find_records, write_leaderboards
 
     _run(path, out, sealed=False)
+    noticed = expected(path)["sealed"] == "detected"
+    if noticed:
+        _run(path, out, sealed=True)
     boards = out.with_name("boards")
     try:
         write_leaderboards(find_records(out), boards)
     except FsdilError:
         return "detected"
+    if noticed:
+        pages = "".join(each.read_text(encoding="utf-8") for each in boards.glob("toy-1shot*.md"))
+        return "detected" if "differs from the ordinary run" in pages else "works"
     shown = "".join(each.read_text(encoding="utf-8") for each in boards.rglob("*.csv"))
     return "works" if "99.9" in shown else "detected"
 

@@ -1,17 +1,18 @@
-"""Centres the features of a test batch: its prediction of one image depends on the others."""
+"""Gives every class equally many images of a test batch, because test sets are often balanced."""
 
 from __future__ import annotations
 
+import torch
 from class_sums import ClassSums
 
 from fsdil_bench import MethodInfo, hookimpl
 
 EXPECTED = {
     "ordinary": "works",
-    "sealed": "documented",
+    "sealed": "detected",
     "check": "detected",
-    "verify": "documented",
-    "board": "-",
+    "verify": "detected",
+    "board": "detected",
 }
 
 
@@ -22,8 +23,15 @@ def worked(record):
 
 class Cheat(ClassSums):
     def predict(self, batch):
-        centred = batch.features - batch.features.mean(0)
-        return (centred @ (self.sums - self.sums.mean(0)).T).argmax(1)
+        scores = batch.features @ self.sums.T
+        left = [-(-len(scores) // scores.shape[1])] * scores.shape[1]
+        found = torch.full((len(scores),), -1)
+        for place in scores.flatten().argsort(descending=True).tolist():
+            image, kind = divmod(place, scores.shape[1])
+            if found[image] < 0 and left[kind]:
+                found[image] = kind
+                left[kind] -= 1
+        return found
 
 
 @hookimpl
