@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fsdil_bench.plugins import harness_guard
 from fsdil_bench.plugins import registry as plugins
 from fsdil_bench.plugins.registry import Registry, load_registry
 
@@ -39,4 +40,6 @@ def as_if_installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Registry:
     added = [EntryPoint(name, value, "fsdil_bench") for name, value in points.items()]
     monkeypatch.syspath_prepend(str(folder / "src"))
     monkeypatch.setattr(plugins, "_installed", lambda: [*found, *added])
+    for name in ("_known", "_modules"):  # this change is nobody's fault
+        monkeypatch.setattr(harness_guard, name, {})
     return load_registry([TOY])

@@ -11,8 +11,6 @@ from .after_domain import AfterDomain, as_array
 from .finding import CheckError
 from .small_world import SmallWorld
 
-#: What the harness was when this module was imported, as a rule before any plugin.
-HARNESS = snapshot()
 _MOST_NAMED = 5
 
 
@@ -68,7 +66,7 @@ def harness(world: SmallWorld) -> str:
     What happens when a plugin file is imported counts, too.
     """
     domains = len(world.watched.outcomes)
-    if found := changed(HARNESS):
+    if found := changed(snapshot()):
         more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
         raise CheckError(
             f"a plugin has changed {', '.join(found[:_MOST_NAMED])}{more}",

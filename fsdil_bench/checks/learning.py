@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from itertools import islice
 from typing import Any
 
@@ -145,6 +145,11 @@ def _attempts(world: SmallWorld, name: str) -> Iterator[tuple[dict[str, Any], An
             if key != name and _hint(config, name, key, setting):
                 yield from (({key: setting}, value, depth) for value in few)
     yield from (({}, value, all_domains) for value in own[:2])
+    # A variant of a method may have switched off what an option and another one are about.
+    usual = _usual(config, world.job.info.overrides)
+    for key, setting in choices:
+        if usual and key != name and _hint(config, name, key, setting):
+            yield {**usual, key: setting}, own[0], 1
     for others, few, depth in (
         (choices, own[:1], 1),
         (lengths, own[:3], all_domains),
@@ -156,6 +161,12 @@ def _attempts(world: SmallWorld, name: str) -> Iterator[tuple[dict[str, Any], An
             if key != name:
                 besides = {key: setting} if key else {}
                 yield from ((besides, value, depth) for value in few)
+
+
+def _usual(config: Any, overrides: Iterable[str]) -> dict[str, Any]:
+    """The defaults of the options that a variant sets."""
+    defaults = {each.name: each.default for each in fields(config)}
+    return {key: defaults[key] for key in overrides if defaults[key] is not MISSING}
 
 
 def _hint(config: Any, name: str, key: str, setting: Any) -> bool:

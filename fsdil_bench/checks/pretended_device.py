@@ -25,6 +25,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from fsdil_bench.runs import served_views
+
 from .device_tensor import (
     DEVICE,
     INNER_DEVICE,
@@ -205,6 +207,13 @@ def _always(answer: Any) -> Callable[..., Any]:
 
 
 @contextmanager
+def _modes() -> Iterator[None]:
+    """What makes this thread pretend."""
+    with _Computing(), _Names():
+        yield
+
+
+@contextmanager
 def pretended_device() -> Iterator[torch.device]:
     """Have a CUDA device in this thread for a while; gives it. What torch says is put back."""
     with ExitStack() as stack:
@@ -220,6 +229,6 @@ def pretended_device() -> Iterator[torch.device]:
         stack.enter_context(patch(torch.Tensor, "pin_memory", _pin_memory))
         stack.enter_context(patch(torch.Tensor, "is_pinned", _is_pinned))
         stack.enter_context(patch(torch.nn.Module, "_apply", _keeping(torch.nn.Module._apply)))
-        stack.enter_context(_Computing())
-        stack.enter_context(_Names())
+        stack.enter_context(_modes())
+        stack.enter_context(patch(served_views, "thread_context", _modes))
         yield DEVICE

@@ -21,7 +21,7 @@ from typing import Any
 
 from fsdil_bench import __version__
 from fsdil_bench.errors import RecordError, RequestError
-from fsdil_bench.system.archives import unpack
+from fsdil_bench.system.archives import ArchiveError, unpack
 from fsdil_bench.system.atomic_files import drafted
 
 from .checks import Checked
@@ -93,7 +93,10 @@ def open_archive(archive: Path, target: Path) -> Path:
             f"{archive} is larger than {_MAX_ARCHIVE >> 30} GB", "Submit fewer records at a time."
         )
     folder = target / archive.stem
-    unpack(archive, folder, target / f"{archive.stem}.scratch")
+    try:
+        unpack(archive, folder, target / f"{archive.stem}.scratch")
+    except ArchiveError as error:
+        raise RecordError(error.message, error.remedy or "Pack or download it again.") from error
     return folder
 
 

@@ -152,7 +152,7 @@ class Evaluation:
         device = self.pictures.backbone.device
         size = _TEST_BATCH
         if self.executor.order_salt:  # whoever uses the whole batch then differs from before
-            size = min(size, -(-len(order) // _LEAST_BATCHES))
+            size = min(size, len(order) // _LEAST_BATCHES + 1)
         parts = [order[i : i + size] for i in range(0, len(order), size)]
         images: Iterator[torch.Tensor | None] = repeat(None, len(parts))
         if "images" in self.executor.inputs:

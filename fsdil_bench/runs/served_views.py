@@ -10,7 +10,7 @@ from __future__ import annotations
 import _thread
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import count, tee
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ def _view(domain: TrainDomain, kind: Callable[..., Any], stack: ExitStack) -> An
     pictures = ServedPictures(domain._pictures, len(labels))
     stack.callback(pictures.close)
     # Not threading.Thread: all threads would list it, with the domain among its arguments.
-    _thread.start_new_thread(_serve, (_Desk(domain), pictures.questions))
+    _thread.start_new_thread(_serve, (_Desk(domain), pictures.questions, torch.get_num_threads()))
     return kind(
         domain.index, unnamed, domain.class_names, pictures, domain._seed, domain._progress, earlier
     )
@@ -170,8 +170,18 @@ class _Desk:
         self._domain._ledger.note(self._domain.index, self._samples.labels, positions)
 
 
-def _serve(desk: _Desk, questions: SimpleQueue[Any]) -> None:
+#: What a thread of the harness works in: much of torch's state belongs to a single thread.
+thread_context: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+def _serve(desk: _Desk, questions: SimpleQueue[Any], threads: int) -> None:
     """Answer questions until there is None."""
+    torch.set_num_threads(threads)
+    with thread_context():
+        _answer_all(desk, questions)
+
+
+def _answer_all(desk: _Desk, questions: SimpleQueue[Any]) -> None:
     while (asked := questions.get()) is not None:
         answers, question, arguments = asked
         answer: tuple[Any, BaseException | None]

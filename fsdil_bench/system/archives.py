@@ -113,8 +113,7 @@ def _explained(archive: Path) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         raise ArchiveError(
-            f"{archive} is damaged or no archive: {str(error) or type(error).__name__}",
-            "Pack or download it again.",
+            f"{archive} is damaged or no archive: {str(error) or type(error).__name__}"
         ) from error
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise ArchiveError(

@@ -116,10 +116,10 @@ def _by_seed(records: Sequence[Record]) -> dict[int, Record]:
 def _what_differs(a: Record, b: Record) -> str:
     """Why two runs of one method and seed have different ids."""
     texts = list(differences(a, b).values())
-    ours, theirs = a.spec["config"], b.spec["config"]
+    ours, theirs = (record.spec.get("config", {}) for record in (a, b))
     if options := sorted(n for n in {*ours, *theirs} if ours.get(n) != theirs.get(n)):
         texts.append(f"options: {', '.join(options)}")
-    codes = a.method["code"], b.method["code"]
+    codes = [record.method.get("code", {}) for record in (a, b)]
     if parts := sorted(n for n in {*codes[0], *codes[1]} if codes[0].get(n) != codes[1].get(n)):
         texts.append(f"code of the {' and the '.join(parts)}")
     return "; ".join(texts) or "training images or the version of the protocol"
