@@ -72,7 +72,7 @@ def harness(world: SmallWorld) -> str:
             f"a plugin has changed {', '.join(found[:_MOST_NAMED])}{more}",
             "Patch nothing of the harness; a method gets all that it may use through its context.",
         )
-    return f"{len(HARNESS):,} functions and constants are as they were before {domains} domains"
+    return f"{len(snapshot()):,} functions and constants are as they were before {domains} domains"
 
 
 def frozen_backbone(world: SmallWorld) -> str:
