@@ -103,13 +103,18 @@ class AdaptsWhilePredicting(Means):
 class RebuildsTheOrder(Means):
     """Works out from the seed which image stands where, and with it the class of each."""
 
+    seen = 0
+
     def predict(self, batch):
         sizes = [10, 11, 12, 13]
         steps = [3 * sum(sizes[: t + 1]) for t in range(4)]
-        t = steps.index(len(batch))
+        quarters = [step // 4 + 1 for step in steps]  # the batches of a sealed run
+        t = min(range(8), key=lambda i: abs([*steps, *quarters][i] - len(batch))) % 4
+        begin = 0 if len(batch) == steps[t] else self.seen
+        self.seen = begin + len(batch)
         labels = np.concatenate([np.repeat(np.arange(3), size) for size in sizes[: t + 1]])
-        order = numpy_generator(self.context.seed, "test order", t).permutation(len(batch))
-        return torch.from_numpy(labels[order])
+        order = numpy_generator(self.context.seed, "test order", t).permutation(steps[t])
+        return torch.from_numpy(labels[order[begin : self.seen]])
 
 
 class RemembersTheOracle(RouterMethod, Means):
@@ -175,7 +180,7 @@ class IsKilled(Means):
     """Dies in its second domain unless the environment says otherwise."""
 
     def predict(self, batch):
-        if len(batch) > 30 and "SEALED_LIVE" not in os.environ:
+        if len(batch) > 8 and "SEALED_LIVE" not in os.environ:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().predict(batch)
 
