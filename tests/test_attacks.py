@@ -21,8 +21,13 @@ TESTS = Path(__file__).parent
 ATTACKS = sorted((TESTS / "attacks").glob("a*.py"))
 WORLD = TESTS / "toy_world_plugin.py"
 ENDS = {"prevented", "detected", "documented", "lost", "-"}
-#: These run sealed in every run of the tests; the others only in the slow ones.
-IMPORTANT = ("a04", "a10", "a13", "a17")
+#: These are tried in every run of the tests; the others only in the slow ones.
+QUICK = {
+    "sealed": ("a04", "a10", "a13", "a17"),
+    "check": ("a08", "a17", "a19"),
+    "verify": ("a10",),
+    "board": (),
+}
 #: Files that spoil the process that imports them.
 SPOILS = ("a17", "a26")
 _SCENARIO = {"scenario": "toy-1shot", "order": ("d0", "d3"), "seed": 0}
@@ -42,8 +47,8 @@ def expected(path: Path) -> dict[str, str]:
 
 
 def cells(column: str) -> list:
-    """The attacks that have something to try in a column; all but a few sealed ones are slow."""
-    quick = {"sealed": IMPORTANT, "verify": ("a10",), "board": ()}.get(column)
+    """The attacks that have something to try in a column; all but a few are slow."""
+    quick = QUICK.get(column)
     return [
         pytest.param(
             path,
