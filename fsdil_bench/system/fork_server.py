@@ -18,6 +18,7 @@ copies see a pipe closed and end as well.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -133,6 +134,7 @@ def main() -> None:
     owner = socket.socket(fileno=int(descriptor))
     module = importlib.import_module(name)
     module.preload()
+    gc.freeze()  # collecting what the copies share would give each copy memory of its own
     ended, bell = os.pipe()  # the signal that a copy has ended rings it
     os.set_blocking(ended, False)
     os.set_blocking(bell, False)

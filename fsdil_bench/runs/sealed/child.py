@@ -60,7 +60,8 @@ def preload() -> None:
     registry = _own_plugins()
     for name, info in registry.backbones.items():
         if not info.pattern:
-            describe_backbone(info, name)
+            _own_backbone(name)
+    _openmp_of_intel()
     for method in registry.methods.values():
         code_version(method.factory)  # remembers what it has read
 
@@ -69,6 +70,19 @@ def preload() -> None:
 def _own_plugins() -> Registry:
     """All plugins, of which those of third parties are not imported yet."""
     return load_registry((), ())
+
+
+@cache
+def _own_backbone(name: str) -> Backbone:
+    """A backbone that comes with the harness, described: the hash of its weights takes a while."""
+    return describe_backbone(_own_plugins().backbone(name), name)
+
+
+@cache
+def _openmp_of_intel() -> bool:
+    """Whether torch runs on Intel's OpenMP; a process has thousands of lines to read for this."""
+    maps = Path("/proc/self/maps")
+    return maps.exists() and "libiomp" in maps.read_text(encoding="utf-8")
 
 
 def main(order: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
@@ -142,17 +156,20 @@ def _seal(task: Mapping[str, Any], notes: int, *, scenarios: bool) -> None:
         ImportGuard(task["refused"], note).install()
     if task["landlock"]:
         # Intel's OpenMP ends the process if it cannot leave its mark there.
-        shared = ["/dev/shm"] if "libiomp" in Path("/proc/self/maps").read_text() else []
+        shared = ["/dev/shm"] if _openmp_of_intel() else []
         landlock.write_only_below([scratch, *shared], existing=["/dev"])
 
 
 def _backbone(registry: Registry, task: Mapping[str, Any]) -> Backbone:
     """The backbone, described but not built."""
+    name = task["backbone"]
+    if task["own_backbone"] and name in _own_plugins().backbones:
+        return _own_backbone(name)
     before = os.environ.get("FSDIL_CACHE")
     if task["own_backbone"]:
         os.environ["FSDIL_CACHE"] = task["cache"]  # hashes of large files of weights
     try:
-        return describe_backbone(registry.backbone(task["backbone"]), task["backbone"])
+        return describe_backbone(registry.backbone(name), name)
     finally:
         os.environ.pop("FSDIL_CACHE", None)
         if before is not None:

@@ -65,6 +65,7 @@ class SealedExecutor:
         self._progress = progress
         self._process: SealedProcess | None = None
         self._next: SealedProcess | None = None  # prepared while another one is at work
+        self._ending: list[tuple[SealedProcess, str]] = []  # killed, and what they were doing
         self._purpose: Purpose = "learn"
         self._t = 0
         self._answer_number = 0  # of the next batch that is sent
@@ -79,7 +80,10 @@ class SealedExecutor:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            self._end()
+            self._release()
+            if self._next is not None:
+                self._next.kill()
+            self._bury()
             if self._next is not None:
                 self._next.close()
         finally:
@@ -92,7 +96,7 @@ class SealedExecutor:
 
     def begin(self, purpose: Purpose, t: int) -> None:
         """End the process at work; the next call is the first to a new one, which seeds itself."""
-        self._end()
+        self._release()
         self._purpose, self._t = purpose, t
 
     def learn(self, domain: TrainDomain) -> None:
@@ -105,7 +109,7 @@ class SealedExecutor:
                 labels = {str(i): torch.tensor(v._samples.labels) for i, v in views.items()}
                 process = self._open(labels, index=domain.index, earlier=earlier)
                 done = self._wait(process, "learned", views)
-                self._end()
+                self._release()
             # The method's own clock counts: it also knows how long it has waited for images.
             meter.move("process", to=done.fields["seconds"])
             own = self._pictures.meter.images.get("features", 0)
@@ -213,19 +217,44 @@ class SealedExecutor:
             case "advance":
                 self._progress.advance(fields["amount"])
 
-    def _end(self) -> Ended:
-        """End the process at work, if there is one; what it printed goes to the run's log."""
-        while self._phases:
-            self._phases.popitem()[1].close()
+    def _release(self) -> None:
+        """Kill the process at work, if there is one; while it ends, the next one may begin.
+
+        What was noted about it so far is kept at once: the next domain may never come.
+        """
+        self._bury()
         process, self._process = self._process, None
-        if process is None:
-            return Ended()
+        self._close_phases()
+        if process is not None:
+            self._judge(process.kill(), self._doing)
+            self._ending.append((process, self._doing))
+
+    def _bury(self) -> None:
+        """Wait until those that were killed are gone, and keep what they left."""
+        while self._ending:
+            self._keep(*self._ending.pop())
+
+    def _end(self) -> Ended:
+        """Wait for the end of the process at work, which has failed."""
+        process, self._process = self._process, None
+        self._close_phases()
+        return Ended() if process is None else self._keep(process, self._doing)
+
+    def _keep(self, process: SealedProcess, doing: str) -> Ended:
+        """What a process printed goes to the run's log, what it did is judged."""
         ended = process.close()
         if ended.printed.strip():
-            self._folder.log(f"output of {self._doing}:\n{ended.printed}")
-        for sentence in judged(ended.notes, self._secret):
-            suspect(self._folder.path, f"the process {self._doing} {sentence}")
+            self._folder.log(f"output of {doing}:\n{ended.printed}")
+        self._judge(ended.notes, doing)
         return ended
+
+    def _judge(self, notes: bytes, doing: str) -> None:
+        for sentence in judged(notes, self._secret):
+            suspect(self._folder.path, f"the process {doing} {sentence}")
+
+    def _close_phases(self) -> None:
+        while self._phases:
+            self._phases.popitem()[1].close()
 
 
 def _allowed(views: Mapping[int, TrainDomain], fields: Mapping[str, Any]) -> TrainDomain:

@@ -52,20 +52,11 @@ class SealedProcess:
         self._notes, their_notes = os.pipe()
         self._noted = b""
         os.set_blocking(self._notes, False)
+        self._pid: int | None = None  # the server says it later; nobody waits for that here
         with suppress(OSError):
             self._server.start(self._key, self._output.fileno(), theirs.fileno(), their_notes)
         theirs.close()
         os.close(their_notes)
-        begun = self._news(None)
-        if begun is None:
-            close_server()
-            os.close(self._notes)
-            shutil.rmtree(self.scratch, ignore_errors=True)
-            raise FsdilError(
-                "the process that starts those of a sealed run has died",
-                "The same command resumes after the last finished domain.",
-            )
-        self._pid = begun.pid
 
     def send(self, kind: str, tensors: Mapping[str, torch.Tensor], **fields: Any) -> None:
         """Send a message; a process that has died is noticed when it should answer."""
@@ -75,6 +66,12 @@ class SealedProcess:
     def receive(self) -> Message | None:
         """The next message; None if the process has died."""
         connection: Connection = self.channel.connection
+        if not self._begun():
+            close_server()
+            raise FsdilError(
+                "the process that starts those of a sealed run has died",
+                "The same command resumes after the last finished domain.",
+            )
         self._take_notes()
         while True:
             # A process that the method started may hold the line open: ask the server, too.
@@ -89,13 +86,24 @@ class SealedProcess:
         self._lost = True
         return None
 
+    def kill(self) -> bytes:
+        """Kill the process and all it has started; what was noted about it so far.
+
+        It takes the system a while to end it: `close` waits for that.
+        """
+        self.channel.close()
+        if self._begun() and self._pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, signal.SIGKILL)
+        self._take_notes()
+        return self._noted
+
     def close(self) -> Ended:
-        """End the process and all it has started."""
+        """End the process and all it has started, and wait until it is gone."""
         self.channel.close()
         self._news(_GRACE if self._lost else 0)
         code = self._ended.code if self._ended is not None else None
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pid, signal.SIGKILL)
+        self.kill()
         self._news(None)
         self._output.seek(0)
         printed = self._output.read().decode(errors="replace")[-_MOST_OUTPUT:]
@@ -105,6 +113,12 @@ class SealedProcess:
         shutil.rmtree(self.scratch, ignore_errors=True)
         _unread.pop(self._key, None)
         return Ended(code, printed, self._noted)
+
+    def _begun(self) -> bool:
+        """Wait until the process is there; False if the server has died before."""
+        if self._pid is None and (begun := self._news(None)) is not None:
+            self._pid = begun.pid
+        return self._pid is not None
 
     def _take_notes(self) -> None:
         with suppress(BlockingIOError):
