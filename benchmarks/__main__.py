@@ -6,6 +6,7 @@ import sys
 
 from . import (
     boards,
+    contention,
     cvlc_speed,
     feature_cache,
     file_hashes,
@@ -19,6 +20,7 @@ from . import (
 
 BENCHMARKS = {
     "boards": boards.main,
+    "contention": contention.main,
     "file-hashes": file_hashes.main,
     "cvlc": cvlc_speed.main,
     "feature-cache": feature_cache.main,

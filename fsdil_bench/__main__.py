@@ -1,6 +1,6 @@
 """`python -m fsdil_bench` is the same as `fsdil-bench`."""
 
-from .cli import main
+from .cli import entry_point
 
 if __name__ == "__main__":
-    main()
+    entry_point()

@@ -10,12 +10,15 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from fsdil_bench import __version__
 from fsdil_bench.errors import FsdilError, RequestError, from_system
 from fsdil_bench.system.processors import respect_limits
+from fsdil_bench.system.quick_exit import leave
+from fsdil_bench.system.waiting_threads import wait_politely
 
 from .cache import cache
 from .check import check
@@ -34,10 +37,21 @@ from .verify import submit, verify
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+def entry_point() -> NoReturn:
+    """What the shell starts: `main`, and the end of the process."""
+    code: object = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    leave(code if isinstance(code, int) else 0 if code is None else 1)
+
+
 def main() -> None:
     """Run the command line; errors that a user can fix are one message, without a traceback."""
     debug = "--debug" in sys.argv
     respect_limits()
+    wait_politely()
     try:
         _need_surroundings()
         try:

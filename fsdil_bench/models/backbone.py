@@ -114,6 +114,11 @@ class Backbone:
         return self._model
 
     @property
+    def built(self) -> bool:
+        """Whether the model was needed so far."""
+        return self._model is not None
+
+    @property
     def logit_scale(self) -> float:
         """The factor on cosine similarities that the model was trained with."""
         if self._logit_scale is None:

@@ -11,9 +11,11 @@ import hashlib
 import importlib.util
 import inspect
 import io
+import sys
 import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +64,7 @@ def source_files(factory: Factory) -> set[Path]:
     own = _package(waiting[0])
     while waiting:
         module = waiting.pop()
-        try:
-            spec = importlib.util.find_spec(module)
-        except ModuleNotFoundError:  # a name imported from a module, not a module
-            continue
+        spec = _spec(module)  # None: a name imported from a module, not a module
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             continue
         path = Path(spec.origin)
@@ -108,9 +107,22 @@ def _package(module: str) -> str:
     top = module.partition(".")[0]
     if top != __name__.partition(".")[0]:
         return top
-    spec = importlib.util.find_spec(module)
+    spec = _spec(module)
     is_folder = spec is not None and spec.submodule_search_locations is not None
     return module if is_folder else module.rpartition(".")[0]
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Where a module is; unlike `find_spec` of importlib, this imports no package above it."""
+    above = module.rpartition(".")[0]
+    if not above:
+        return importlib.util.find_spec(module)
+    package = _spec(above)
+    if package is None or package.submodule_search_locations is None:
+        return None
+    places = list(package.submodule_search_locations)
+    found = (finder.find_spec(module, places) for finder in sys.meta_path)
+    return next((spec for spec in found if spec is not None), None)
 
 
 # Methods share files, and runs share methods: each text is scanned once in a process.

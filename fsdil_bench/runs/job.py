@@ -100,6 +100,11 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
 
     For a sealed run, the plugin that offers the method is not imported here.
     """
+    if request.profile and request.sealed:
+        raise RequestError(
+            "a sealed run cannot be profiled: its work is done in other processes",
+            "Leave out --sealed or --profile.",
+        )
     if request.sealed:
         from .sealed.server import shared_server
 

@@ -47,6 +47,9 @@ class RunRequest(StreamRequest):
     deterministic: bool = how_option(False, "Ask torch for the same bits every time: slower.")
     keep_checkpoints: bool = how_option(False, "Keep the state after every domain.")
     reuse_base: bool = how_option(False, "Share the base domain with runs of other K.")
+    profile: bool = how_option(
+        False, "Keep traces of torch's profiler and a table of phases in the run's folder."
+    )
     sealed: bool = how_option(
         False, "Learn and predict in separate processes that share the method's state alone."
     )

@@ -129,6 +129,10 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
     from .loop import Loop
 
     job.backbone.say = progress.say
+    if job.request.profile:
+        from .profiling import ProfiledProgress
+
+        progress = ProfiledProgress(progress, folder.path, job.backbone.device)
     reset_peak_memory(job.backbone.device)
     pictures = job.pictures(progress)
     numbers = numerics(job.spec.precision, deterministic=job.request.deterministic)
@@ -150,6 +154,11 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
         ).run()
     pictures.close()
     job.registry.check_harness()
+    if job.request.profile:
+        from .profiling import write_phases
+
+        names = [domain.name for domain in job.stream.domains]
+        progress.say(f"profile: {write_phases(folder.path, names, outcome.costs).parent}")
     record = make_record(job, outcome, pictures.transform, folder)
     folder.finish(record)
     return record

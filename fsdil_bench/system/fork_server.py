@@ -3,7 +3,8 @@
 Importing torch takes seconds. So one process, the fork server, imports what all of its copies need
 and then does nothing but fork: each copy is a new process, and a crash costs that copy alone. What
 the copies do is the `main(order, descriptors)` of a module; what is imported before is in its
-`preload()`, which may not start threads or touch a GPU, or forking would be unsafe.
+`preload()` and, for those who ask for it, in `preload_more()`. Neither may start threads or touch a
+GPU, or forking would be unsafe.
 
 The server of `multiprocessing` does not serve: there is one per process, with the environment and
 the folder of that process, while the number of torch's threads, the priority and what a sealed
@@ -17,7 +18,6 @@ copies see a pipe closed and end as well.
 
 from __future__ import annotations
 
-import atexit
 import gc
 import importlib
 import json
@@ -37,11 +37,13 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 from .posix import end_with, require_posix
+from .quick_exit import leave
 
 require_posix("starting runs in processes of their own")
 
 _LARGEST = 1 << 16  # bytes of an order or of news
 _MOST_DESCRIPTORS = 8
+_MORE = b"more"
 
 
 class News(NamedTuple):
@@ -104,6 +106,11 @@ class ForkServer:
         message = json.dumps({"key": key, "order": order or {}}).encode()
         socket.send_fds(self.connection, [message], [output, *descriptors])
 
+    def preload_more(self) -> None:
+        """Let copies that are started later have the rest imported, too."""
+        with suppress(OSError):  # it is gone, as the next start will notice
+            self.connection.sendall(_MORE)
+
     def news(self, timeout: float | None = 0) -> list[News]:
         """What has happened since the last call; waits up to `timeout` seconds (None: until there
         is something, or the server is gone)."""
@@ -149,6 +156,10 @@ def main() -> None:
                 message, descriptors, _, _ = socket.recv_fds(owner, _LARGEST, _MOST_DESCRIPTORS)
                 if not message:
                     break
+                if message == _MORE:
+                    module.preload_more()
+                    gc.freeze()
+                    continue
                 task = json.loads(message)
                 pid = os.fork()
                 if pid == 0:
@@ -209,19 +220,7 @@ def _become_copy(
         code = module.main(order, rest)
     except BaseException:
         traceback.print_exc()
-    _leave(code)
-
-
-def _leave(code: int) -> NoReturn:
-    """End as any process does, but do not take apart, module by module, what was imported."""
-    for thread in threading.enumerate():
-        if not thread.daemon and thread is not threading.main_thread():
-            thread.join()
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(code)
+    leave(code)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,9 @@ class FreshInterpreters:
         self._tell(News(key, process.pid))
         threading.Thread(target=self._wait, args=(key, process), daemon=True).start()
 
+    def preload_more(self) -> None:
+        """Nothing can be imported beforehand."""
+
     def news(self, timeout: float | None = 0) -> list[News]:
         """What has happened since the last call."""
         return received(self.connection, timeout)

@@ -62,6 +62,18 @@ def test_code_version_follows_imports_of_the_same_package():
     assert clip == {"clip"}  # the rest of the harness is covered by PROTOCOL
 
 
+def test_the_code_of_a_plugin_is_found_without_importing_it():
+    script = (
+        "import sys\n"
+        "from fsdil_bench.plugins.code_hash import source_files\n"
+        "files = source_files('fsdil_scenarios.tiny_clip.backbone:build')\n"
+        "print('model.py' in {path.name for path in files}, 'torch' in sys.modules,"
+        " 'fsdil_scenarios' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "False", "False"], done.stderr
+
+
 def test_code_version_follows_imports_beside_a_plugin_file(tmp_path):
     """Also those of packages beside it, and those of its helpers."""
     files = {

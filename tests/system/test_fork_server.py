@@ -17,12 +17,20 @@ pytestmark = pytest.mark.skipif(not CAN_FORK, reason="needs fork")
 MODULE = """
 import os, time
 
+MORE = None
+
 def preload():
     global READY
     READY = os.getpid()
 
+def preload_more():
+    global MORE
+    MORE = os.getpid()
+
 def main(order, descriptors):
     print(order["say"], READY == os.getppid(), len(descriptors), flush=True)
+    if order.get("ask"):
+        print("more", MORE == os.getppid(), flush=True)
     time.sleep(order.get("sleep", 0))
     return order.get("code", 0)
 """
@@ -94,3 +102,12 @@ def test_a_server_that_cannot_be_loaded_says_so_in_its_log(tmp_path):
     server.close()
     assert not server.alive
     assert "no_such_module" in (tmp_path / "log.txt").read_text()
+
+
+def test_copies_have_more_once_it_was_asked_for(server, tmp_path):
+    start(server, tmp_path, "before", say="a", ask=True)
+    server.preload_more()
+    start(server, tmp_path, "after", say="b", ask=True)
+    all_news(server, 4)
+    assert (tmp_path / "before.txt").read_text().splitlines()[1] == "more False"
+    assert (tmp_path / "after.txt").read_text().splitlines()[1] == "more True"

@@ -54,9 +54,7 @@ _OWN_FOLDER = (
 
 
 def preload() -> None:
-    """Import what comes with the harness, and what most backbones need to run the model."""
-    import open_clip  # noqa: F401
-
+    """Get ready what every method needs."""
     registry = _own_plugins()
     for name, info in registry.backbones.items():
         if not info.pattern:
@@ -64,6 +62,11 @@ def preload() -> None:
     _openmp_of_intel()
     for method in registry.methods.values():
         code_version(method.factory)  # remembers what it has read
+
+
+def preload_more() -> None:
+    """Import what most backbones need to run the model, which methods on features never do."""
+    import open_clip  # noqa: F401
 
 
 @cache
@@ -238,6 +241,7 @@ def _learn(harness: Harness, job: Job, method: Method, message: Message) -> None
         "learned",
         checked_state(job.spec.method, method),
         report=self_report(method),
+        built=job.backbone.built,
         peak_memory_bytes=peak_memory_bytes(job.backbone.device),
         **meter.take(),
     )

@@ -31,7 +31,8 @@ from fsdil_bench.runs.executor import Call, Purpose
 from fsdil_bench.runs.self_report import SelfReport
 from fsdil_bench.runs.views import Batch, TrainDomain
 
-from .process import Ended, SealedProcess, close_server
+from .process import Ended, SealedProcess
+from .server import close_server, shared_server
 from .suspicions import suspect
 from .task import describe
 from .watch import judged
@@ -68,10 +69,12 @@ class SealedExecutor:
         self._ending: list[tuple[SealedProcess, str]] = []  # killed, and what they were doing
         self._purpose: Purpose = "learn"
         self._t = 0
+        self._preloaded_more = False
         self._answer_number = 0  # of the next batch that is sent
         self._state: State | None = None
         self._report = SelfReport(0, {}, [])
         self._phases: dict[int, ExitStack] = {}
+        self._preload_more("images" in self.inputs)
         data = (job.request.data, os.environ.get("FSDIL_DATA"))
         self._secret = [cache_folder(), folder.path.parents[1], *(Path(d) for d in data if d)]
 
@@ -109,6 +112,7 @@ class SealedExecutor:
                 labels = {str(i): torch.tensor(v._samples.labels) for i, v in views.items()}
                 process = self._open(labels, index=domain.index, earlier=earlier)
                 done = self._wait(process, "learned", views)
+                self._preload_more(done.fields["built"])
                 self._release()
             # The method's own clock counts: it also knows how long it has waited for images.
             meter.move("process", to=done.fields["seconds"])
@@ -146,6 +150,12 @@ class SealedExecutor:
         self._note_memory(answer)
         ids: np.ndarray = answer.tensors["ids"].numpy()
         return ids
+
+    def _preload_more(self, runs_the_model: bool) -> None:
+        """The processes of a method that runs the model get it imported beforehand."""
+        if runs_the_model and not self._preloaded_more:
+            shared_server().preload_more()
+            self._preloaded_more = True
 
     def _note_memory(self, message: Message) -> None:
         self.peak_memory_bytes = max(self.peak_memory_bytes, message.fields["peak_memory_bytes"])
