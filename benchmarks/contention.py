@@ -39,8 +39,8 @@ def main() -> None:
         with load():
             beside = run(folder, "beside", *METHOD)
     fair = max(alone.wall, alone.processor / (cores / (1 + BUSY)))
-    print(f"alone                        {alone.wall:7.1f} s, {alone.processor:.1f} s of processors")
-    print(f"beside {BUSY} busy processes       {beside.wall:7.1f} s, {beside.processor:.1f} s")
+    for name, spent in ("alone", alone), (f"beside {BUSY} busy processes", beside):
+        print(f"{name:28} {spent.wall:7.1f} s, processors {spent.processor:.1f} s")
     print(f"with a fair share            {fair:7.1f} s")
     print(f"beside others / fair share   {beside.wall / fair:7.2f} (at most 1.3)")
 
