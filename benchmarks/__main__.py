@@ -14,7 +14,7 @@ from . import (
     pictures,
     sealed,
     sweeps,
-    tower_passes,
+    tower_work,
 )
 
 BENCHMARKS = {
@@ -27,7 +27,7 @@ BENCHMARKS = {
     "pictures": pictures.main,
     "sealed": sealed.main,
     "sweeps": sweeps.main,
-    "tower-passes": tower_passes.main,
+    "tower-work": tower_work.main,
 }
 
 
