@@ -39,9 +39,8 @@ class Costs:
         from torch._subclasses.fake_tensor import FakeTensorMode
 
         self.mode = FakeTensorMode(allow_non_fake_inputs=True)
-        self.ours, self.plain = (
-            _method(dataset, self.mode, plain=plain) for plain in (False, True)
-        )
+        self.ours = _method(dataset, self.mode, plain=False)
+        self.plain = _method(dataset, self.mode, plain=True)
 
     @cache  # noqa: B019 (there are three of these)
     def of(self, kind: str) -> int:
