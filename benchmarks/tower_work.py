@@ -202,7 +202,7 @@ def _made_up(work: Work) -> Iterator[None]:
     with (
         mock.patch.object(towers, "run_blocks", partial(_run_blocks, work)),
         mock.patch.multiple(plain_cvlc, **plain),
-        mock.patch.object(plateau, "step", lambda *_: None),
+        mock.patch.object(plateau, "step"),
     ):
         yield
 
@@ -225,6 +225,9 @@ def _run_blocks(
         kind = f"{kind}{'' if lean or kind == 'first' else ', all tokens'}"
         parts = [_fingerprint(_tensors(adapters[:SHARED])), _fingerprint(tensors)]
         work.images("trained" if trained else kind, x, parts, trained)
+    if not trained:  # tokens tell what weights they have seen, whatever is rounded
+        out = out.clone()
+        out[..., 0] = int(_fingerprint(tensors)[:6], 16) / 2**24
     if lean:
         out = out[:, tree.ends] if tree is not None else out[:, :1]
     prompts = next((a.tokens.shape[-2] for a in adapters if a.tokens is not None), 0)

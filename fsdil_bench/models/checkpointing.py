@@ -5,8 +5,8 @@ blocks are kept and each block is run again when its turn comes: a third more wo
 of the memory, and the same results. So it is used where a step would not fit.
 
 What a step keeps is proportional to tokens x width x blocks. The factors were counted with hooks on
-saved tensors in ViT-B/16 (`benchmarks/cvlc_work.py` counts them again): 18 numbers in a frozen
-tower with trained additions, images and texts alike, and 32 where all weights are trained.
+saved tensors in ViT-B/16 (`tests/models/test_checkpointing.py` counts them in a small one): 18 numbers in a frozen
+tower with trained additions, images and texts alike, and 21 where all weights are trained.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fsdil_bench.errors import RequestError
 
 CHOICES = ("auto", "on", "off")
 
-_KEPT, _KEPT_OF_TRAINED = 18, 32  # numbers for every token, block and unit of width
+_KEPT, _KEPT_OF_TRAINED = 18, 21  # numbers for every token, block and unit of width
 _BYTES = 4  # of a number; mixed precision keeps fewer, but copies as well
 _SHARE = 0.5  # of the free memory that a step may fill: gradients and the optimizer need some, too
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
