@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 from unittest import mock
 
@@ -38,9 +38,13 @@ class Costs:
     def __init__(self, dataset: str) -> None:
         from torch._subclasses.fake_tensor import FakeTensorMode
 
-        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self.dataset, self.mode = dataset, FakeTensorMode(allow_non_fake_inputs=True)
         self.ours = _method(dataset, self.mode, plain=False)
-        self.plain = _method(dataset, self.mode, plain=True)
+
+    @cached_property
+    def plain(self) -> Any:
+        """The plain formulation of the same."""
+        return _method(self.dataset, self.mode, plain=True)
 
     @cache  # noqa: B019 (there are three of these)
     def of(self, kind: str) -> int:

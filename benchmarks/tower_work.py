@@ -9,7 +9,7 @@ which note what they are given. What one pass costs with the shapes of ViT-B/16 
              beginning of a text once for distinct weights, a backward pass only through what has
              to have a gradient: written down as a formula, not counted
 
-Images and blocks are as many as in the data sets; how well the made-up domains can be told apart,
+Images and blocks are as many as in the data sets. How well a router recognises the made-up domains,
 and so how many images the oracle has to see again, is arbitrary.
 """
 

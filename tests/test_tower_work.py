@@ -55,7 +55,7 @@ def test_passes_of_a_run(work, small):
 
 
 def test_work_that_is_done_twice_shows(work, small, monkeypatch):
-    """Without what domains share, images that were routed wrongly begin anew."""
+    """Without what domains share, images that were routed wrongly begin with the pixels again."""
     monkeypatch.setattr(CVLC, "shared_part", lambda self, batch: None)
     counted = work.count_run(small, **QUICK | {"batch_size": 256})
     assert counted.least["evaluation", "first"] == 60 + 100 < counted.passes["evaluation", "first"]

@@ -5,8 +5,8 @@ blocks are kept and each block is run again when its turn comes: a third more wo
 of the memory, and the same results. So it is used where a step would not fit.
 
 What a step keeps is proportional to tokens x width x blocks. The factors were counted with hooks on
-saved tensors in ViT-B/16 (`tests/models/test_checkpointing.py` counts them in a small one): 18 numbers in a frozen
-tower with trained additions, images and texts alike, and 21 where all weights are trained.
+saved tensors in ViT-B/16, and a test counts them in a small tower: 18 numbers in a frozen tower
+with trained additions, images and texts alike, and 21 where all weights are trained.
 """
 
 from __future__ import annotations
