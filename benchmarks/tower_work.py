@@ -423,14 +423,14 @@ def report_memory(shapes: Sequence[Shape]) -> None:
     print()
 
 
-#: Methods that run towers, and why some of them encode a view again.
+_STAYS = "weights stay; a test takes over no predictions, or methods could hide what they forget"
+
+#: Methods that run towers, and why some of them encode a view again under the same weights.
 OTHERS = {
     "cvlc-lora": "", "cvlc-prompt": "", "cvlc-all-specific": "", "finetune": "",
-    "base-only": "weights stay after the base domain; a prediction may depend on the whole batch, "
-    "so that the harness does not remember any",
-    "joint": "", "lwf": "", "ewc": "", "wise-ft": "", "wise-ft-streaming": "", "inflora": "",
-    "coop": "", "coop-domains": "", "s-prompts": "", "cp-prompt": "", "l2p": "", "dualprompt": "",
-    "coda-prompt": "",
+    "base-only": _STAYS, "joint": "", "lwf": "", "ewc": "", "wise-ft": "", "wise-ft-streaming": "",
+    "inflora": "", "coop": "", "coop-domains": "", "s-prompts": _STAYS, "cp-prompt": _STAYS,
+    "l2p": "", "dualprompt": "", "coda-prompt": "",
 }  # fmt: skip
 
 

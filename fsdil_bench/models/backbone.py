@@ -172,9 +172,10 @@ class Backbone:
         assert isinstance(tower, torch.nn.Module)
 
         def decide(tower: Any, given: tuple[torch.Tensor, ...]) -> None:
-            if torch.is_grad_enabled() and given:
-                images = len(given[0])
-                tower.set_grad_checkpointing(self.checkpoint(images=images, all_weights=True))
+            trains = torch.is_grad_enabled() and bool(given)
+            tower.set_grad_checkpointing(
+                trains and self.checkpoint(images=len(given[0]), all_weights=True)
+            )
 
         # Not a bound method: whoever copies the tower would copy this backbone as well.
         if hasattr(tower, "set_grad_checkpointing"):
