@@ -15,7 +15,7 @@ from . import (
     pictures,
     sealed,
     sweeps,
-    tower_passes,
+    tower_work,
 )
 
 BENCHMARKS = {
@@ -29,7 +29,7 @@ BENCHMARKS = {
     "pictures": pictures.main,
     "sealed": sealed.main,
     "sweeps": sweeps.main,
-    "tower-passes": tower_passes.main,
+    "tower-work": tower_work.main,
 }
 
 

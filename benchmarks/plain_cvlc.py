@@ -63,7 +63,8 @@ def encode_texts(model: Any, tokens: Tensor, adapters: list[Any]) -> Tensor:
 class PlainCVLC(CVLC):
     """The same method without savings."""
 
-    def _embed_training(self, images: Tensor, t: int) -> Tensor:
+    def _embed_training(self, images: Tensor, t: int, checkpoint: bool) -> Tensor:
+        del checkpoint
         raw = encode_images(self.visual, images, self.weights.vision_adapters(t))
         return embed_vision(raw, self.weights.domain(t).calibration, self.weights.base_shift(t))
 
@@ -77,7 +78,8 @@ class PlainCVLC(CVLC):
             parts = [self.context.backbone.model.visual(part) for part in images.split(_CHUNK)]
         return F.normalize(torch.cat(parts), dim=-1)
 
-    def _text(self, t: int) -> Tensor:
+    def _text(self, t: int, checkpoint: bool = False) -> Tensor:
+        del checkpoint
         context, weights, config = self.context, self.weights, self.config
         adapters, calibration = weights.text_adapters(t), weights.domain(t).calibration
         tokenizer: Any = context.backbone.tokenizer

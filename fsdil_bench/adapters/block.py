@@ -16,6 +16,8 @@ from .text_tree import TextTree, attend
 # A block of open_clip, whose attributes have no types.
 Block = Any
 Branch = Callable[[Tensor], Tensor]
+# Which of the tokens are meant.
+Places = slice | Tensor
 
 
 class Projections(NamedTuple):
@@ -84,37 +86,58 @@ def run_blocks(
     tree: TextTree | None = None,
     depth: int | None = None,
     checkpoint: bool = False,
+    lean: bool = False,
 ) -> TowerTokens:
     """Send tokens through all blocks, or the first `depth`; one adapter per block, or none at all.
 
     With a `tree`, x (1, N, w) are its tokens, which see those on the way to them.
     `checkpoint` recomputes activations in the backward pass: slower, in much less memory.
+    `lean` returns only what a tower is read at, the first token after the prompts or, with a
+    `tree`, the end of every text. Then the last block need not compute the others.
     """
-    adapters = adapters or [BlockAdapter()] * len(blocks)
+    blocks = list(blocks)[:depth]
+    adapters = list(adapters)[:depth] or [BlockAdapter()] * len(blocks)
     if len(adapters) != len(blocks):
         raise ValueError(f"{len(adapters)} adapters for {len(blocks)} blocks: give one for each")
     prompts = 0
-    for block, adapter in list(zip(blocks, adapters, strict=True))[:depth]:
+    for block, adapter in zip(blocks, adapters, strict=True):
         if adapter.tokens is not None:
             if tree is not None:
                 raise ValueError("texts in a tree cannot have tokens; kv_tokens are as good")
             x = torch.cat([batched(adapter.tokens, x), x[:, prompts:]], 1)
             prompts = adapter.tokens.shape[-2]
         mask = _causal_mask(prompts, x) if causal else tree
+        read: Places | None = None
+        if lean and block is blocks[-1]:
+            read = slice(prompts, prompts + 1) if tree is None else tree.ends
+            prompts = 0
         if checkpoint and torch.is_grad_enabled():
-            x = checkpointing.checkpoint(run_block, block, x, adapter, mask, use_reentrant=False)
+            given = (run_block, block, x, adapter, mask, read)
+            x = checkpointing.checkpoint(*given, use_reentrant=False)
         else:
-            x = run_block(block, x, adapter, mask)
+            x = run_block(block, x, adapter, mask, read)
     return TowerTokens(x[:, :prompts], x[:, prompts:])
 
 
 def run_block(
-    block: Block, x: Tensor, adapter: BlockAdapter, mask: Tensor | TextTree | None = None
+    block: Block,
+    x: Tensor,
+    adapter: BlockAdapter,
+    mask: Tensor | TextTree | None = None,
+    read: Places | None = None,
 ) -> Tensor:
-    """One block on tokens that already hold the prompts; a mask is true where a token may look."""
+    """One block on tokens that already hold the prompts; a mask is true where a token may look.
+
+    Only the tokens at `read` are computed, if it is given: of a tree, all its ends.
+    """
+    if read is not None and (adapter.attention_branch or adapter.mlp_branch):
+        # A branch may do anything with the tokens: it gets all of them.
+        return _at(run_block(block, x, adapter, mask), read)
     normed = block.ln_1(x)
     extra = None if adapter.kv_tokens is None else block.ln_1(_rows(adapter.kv_tokens, x))
-    x = x + block.ls_1(attention(block.attn, normed, adapter, mask, extra))
+    if read is not None:
+        x = _at(x, read)
+    x = x + block.ls_1(attention(block.attn, normed, adapter, mask, extra, read))
     if adapter.attention_branch is not None:
         x = x + adapter.attention_branch(normed)
     normed = block.ln_2(x)
@@ -130,22 +153,29 @@ def attention(
     adapter: BlockAdapter,
     mask: Tensor | TextTree | None = None,
     extra: Tensor | None = None,
+    read: Places | None = None,
 ) -> Tensor:
     """Self-attention of x (B, n, w); `extra` tokens are looked at, but do not look.
 
-    `extra` is (B, P, w), or (1, P, w) if all samples have the same.
+    `extra` is (B, P, w), or (1, P, w) if all samples have the same. Only tokens at `read` look, if
+    it is given.
     """
-    q, k, v = _projected(layer, x, adapter)
+    q, k, v = _projected(layer, x, adapter, read)
     others = [] if extra is None else [_projected(layer, extra, adapter)[1:]]
     if adapter.prefix is not None:
         keys, values = (_heads(layer, _rows(y, x)) for y in adapter.prefix)
         others.append((keys, values))
     if isinstance(mask, TextTree):
-        o = mask.attend(q, k, v, others)
+        o = mask.attend(q, k, v, others) if read is None else mask.attend_at_ends(q, k, v, others)
     else:
-        o = attend(q, k, v, others, mask)
+        seen = mask if mask is None or read is None else mask[read]
+        o = attend(q, k, v, others, seen)
     own = adapter.projections or Projections.of(layer)
     return _with_lora(F.linear(o, own.out, layer.out_proj.bias), o, adapter.lora.get("out"))
+
+
+def _at(x: Tensor, places: Places) -> Tensor:
+    return x[:, places] if isinstance(places, slice) else x.index_select(1, places)
 
 
 def batched(tokens: Tensor, x: Tensor) -> Tensor:
@@ -161,14 +191,25 @@ def _rows(tokens: Tensor, x: Tensor) -> Tensor:
 
 
 def _projected(
-    layer: torch.nn.MultiheadAttention, x: Tensor, adapter: BlockAdapter
+    layer: torch.nn.MultiheadAttention,
+    x: Tensor,
+    adapter: BlockAdapter,
+    read: Places | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values of all heads, adapted: three times (B, heads, n, d)."""
+    """Queries (of the tokens at `read`, or of all), keys and values of all heads, adapted: three
+    times (B, heads, n, d)."""
     own = adapter.projections or Projections.of(layer)
-    fused = F.linear(x, own.weight, own.bias).chunk(3, dim=-1)
+    inputs = (x, x, x)
+    if read is None:
+        fused = F.linear(x, own.weight, own.bias).chunk(3, dim=-1)
+    else:
+        width, looking = layer.embed_dim, _at(x, read)
+        inputs = (looking, x, x)
+        others = F.linear(x, own.weight[width:], own.bias[width:]).chunk(2, dim=-1)
+        fused = (F.linear(looking, own.weight[:width], own.bias[:width]), *others)
     q, k, v = (
-        _heads(layer, _with_lora(y, x, adapter.lora.get(name)))
-        for name, y in zip("qkv", fused, strict=True)
+        _heads(layer, _with_lora(y, given, adapter.lora.get(name)))
+        for name, y, given in zip("qkv", fused, inputs, strict=True)
     )
     if adapter.query is not None:
         q = q @ adapter.query

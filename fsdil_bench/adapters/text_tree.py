@@ -40,18 +40,35 @@ class TextTree:
     ends: Tensor  # (B,), end token of each text
     rows: tuple[Rows, ...]
     sources: Tensor  # (N,), where each token stands among all queries
+    end_rows: tuple[Rows, ...]  # the same for the ends alone; a query is the number of a text
+    end_sources: Tensor  # (B,)
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, others: Sequence[tuple[Tensor, Tensor]]
     ) -> Tensor:
         """Attention of the tokens (1, heads, N, d) to their path and to `others`: (1, N, w)."""
-        q, k, v = (y[0].transpose(0, 1) for y in (q, k, v))
-        outputs = []
-        for rows in self.rows:
-            places = (rows.queries, rows.keys, rows.keys)
-            mine = [_at(y, i).transpose(1, 2) for y, i in zip((q, k, v), places, strict=True)]
-            outputs.append(attend(mine[0], mine[1], mine[2], others, rows.mask).flatten(0, 1))
-        return _at(torch.cat(outputs), self.sources)[None]
+        return _attend(self.rows, self.sources, (q, k, v), others)
+
+    def attend_at_ends(
+        self, q: Tensor, k: Tensor, v: Tensor, others: Sequence[tuple[Tensor, Tensor]]
+    ) -> Tensor:
+        """The same for the ends alone: q is (1, heads, B, d), the result (1, B, w)."""
+        return _attend(self.end_rows, self.end_sources, (q, k, v), others)
+
+
+def _attend(
+    all_rows: Sequence[Rows],
+    sources: Tensor,
+    qkv: tuple[Tensor, Tensor, Tensor],
+    others: Sequence[tuple[Tensor, Tensor]],
+) -> Tensor:
+    q, k, v = (y[0].transpose(0, 1) for y in qkv)
+    outputs = []
+    for rows in all_rows:
+        places = (rows.queries, rows.keys, rows.keys)
+        mine = [_at(y, i).transpose(1, 2) for y, i in zip((q, k, v), places, strict=True)]
+        outputs.append(attend(mine[0], mine[1], mine[2], others, rows.mask).flatten(0, 1))
+    return _at(torch.cat(outputs), sources)[None]
 
 
 def attend(
@@ -75,10 +92,11 @@ def attend(
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 
-def text_tree(tokens: Tensor, *, context: int = 0) -> TextTree:
+def text_tree(tokens: Tensor, *, context: int = 0, device: torch.device | None = None) -> TextTree:
     """The tree of tokenised texts (B, n), which end at their highest id.
 
     It can leave room for so many `context` vectors after the start token, which all texts share.
+    It is made on the `device`, or on that of the tokens.
     """
     if context:
         room = tokens.new_zeros(len(tokens), context)
@@ -88,6 +106,7 @@ def text_tree(tokens: Tensor, *, context: int = 0) -> TextTree:
     positions: list[int] = []
     ends: list[int] = []
     buckets: dict[tuple[int, int], list[tuple[list[int], int]]] = {}
+    end_buckets: dict[int, list[tuple[int, list[int]]]] = {}
     for text, end in zip(tokens.tolist(), tokens.argmax(-1).tolist(), strict=True):
         node, path, known = -1, [], len(ids)
         for position, token in enumerate(text[: end + 1]):
@@ -96,6 +115,7 @@ def text_tree(tokens: Tensor, *, context: int = 0) -> TextTree:
                 ids.append(token)
                 positions.append(position)
             path.append(node)
+        end_buckets.setdefault(len(path) // _STEP, []).append((len(ends), path))
         ends.append(node)
         if new := len(ids) - known:
             # Texts of almost the same length together: little padding, few calls.
@@ -105,14 +125,30 @@ def text_tree(tokens: Tensor, *, context: int = 0) -> TextTree:
     order = torch.cat([row.queries.flatten() for row in rows])
     # Padding repeats a text's last token: any place of a token among the queries will do.
     sources = torch.zeros_like(depth).scatter_(0, order, torch.arange(len(order)))
-    device = tokens.device
+    end_rows = [_end_rows(paths) for _, paths in sorted(end_buckets.items())]
+    end_order = torch.cat([row.queries.flatten() for row in end_rows])
+    device = device or tokens.device
+
+    def placed(parts: list[Rows]) -> tuple[Rows, ...]:
+        return tuple(Rows(*(each.to(device) for each in part)) for part in parts)
+
     return TextTree(
         torch.tensor(ids, device=device),
         depth.to(device),
         torch.tensor(ends, device=device),
-        tuple(Rows(*(part.to(device) for part in row)) for row in rows),
+        placed(rows),
         sources.to(device),
+        placed(end_rows),
+        end_order.argsort().to(device),
     )
+
+
+def _end_rows(paths: list[tuple[int, list[int]]]) -> Rows:
+    """The rows of texts, given by number and path, whose end alone looks."""
+    keys = _padded([path for _, path in paths])
+    lengths = torch.tensor([len(path) for _, path in paths])
+    mask = torch.arange(keys.shape[1]) < lengths[:, None]
+    return Rows(torch.tensor([[text] for text, _ in paths]), keys, mask[:, None, None])
 
 
 def _rows(paths: list[tuple[list[int], int]], depth: Tensor) -> Rows:

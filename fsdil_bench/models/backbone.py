@@ -24,6 +24,7 @@ from fsdil_bench.errors import PluginError, RequestError
 from fsdil_bench.plugins.code_hash import code_behind
 
 from .batches import Batches, padded
+from .checkpointing import Checkpointing, kept_bytes
 from .frozen_embeddings import Tokenizer, embed_images, embed_texts
 from .weight_guard import WeightGuard
 
@@ -66,6 +67,7 @@ class Backbone:
         self.precision = "fp32"
         self.say: Callable[[str], None] = lambda text: None
         self._batches = Batches(self.device)
+        self._checkpointing = Checkpointing("auto", self.device)
         self._build = build
         self._model: torch.nn.Module | None = None
         self._guard: WeightGuard | None = None
@@ -132,15 +134,18 @@ class Backbone:
         texts: ArrayStore | None,
         class_names: Sequence[str] = (),
         batch_size: int | None = None,
+        checkpointing: str = "auto",
     ) -> None:
         """Set where to compute, how precisely, where text embeddings are kept, what classes the
-        run is about, and how many images go through a tower at a time."""
+        run is about, how many images go through a tower at a time, and whether training steps
+        recompute activations."""
         if self._model is not None:
             self._model.to(device)
             self._guard = WeightGuard(self._model)
         self.device, self.precision, self._texts = device, precision, texts
         self._class_names = tuple(class_names)
         self._batches = Batches(device, batch_size)
+        self._checkpointing = Checkpointing(checkpointing, device)
 
     def ask_for_texts(self, ask: Callable[[list[str]], torch.Tensor]) -> None:
         """Let `ask` embed texts: in a sealed run, the harness does it."""
@@ -152,11 +157,34 @@ class Backbone:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
+    def checkpoint(
+        self, *, images: int = 0, text_tokens: int = 0, all_weights: bool = False
+    ) -> bool:
+        """Whether a training step should compute activations again in its backward pass (the
+        `checkpoint` of `fsdil_bench.adapters`) instead of keeping them.
+
+        As `--checkpointing` says; `auto` does where a step through so many images and tokens of
+        text would not fit into the memory of the device. `all_weights` if the towers themselves are
+        trained and not additions to them. No result depends on it.
+        """
+        counts = {"images": images, "text_tokens": text_tokens}
+        return self._checkpointing.wanted(kept_bytes(self.model, **counts, all_weights=all_weights))
+
     def visual_copy(self) -> torch.nn.Module:
-        """A trainable copy of the image tower."""
+        """A trainable copy of the image tower; it uses checkpoints where `checkpoint` says so."""
         with torch.inference_mode(False):
             tower = copy.deepcopy(self.model.visual)
         assert isinstance(tower, torch.nn.Module)
+
+        def decide(tower: Any, given: tuple[torch.Tensor, ...]) -> None:
+            trains = torch.is_grad_enabled() and bool(given)
+            tower.set_grad_checkpointing(
+                trains and self.checkpoint(images=len(given[0]), all_weights=True)
+            )
+
+        # Not a bound method: whoever copies the tower would copy this backbone as well.
+        if hasattr(tower, "set_grad_checkpointing"):
+            tower.register_forward_pre_hook(decide)
         return tower.requires_grad_(True)
 
     def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:

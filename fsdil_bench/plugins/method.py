@@ -107,6 +107,16 @@ class RouterMethod(Method):
     def predict_in_domain(self, batch: Batch, domains: torch.Tensor) -> torch.Tensor:
         """The class id of every image, given the domain of each."""
 
+    def shared_part(self, batch: Batch) -> torch.Tensor | None:
+        """What the second step computes of every image whatever its domain, (n, ...), for instance
+        tokens after blocks that domains have in common; None if there is no such part.
+
+        A method that has one finds it in `batch.shared`, in place of the images, where the harness
+        has asked for it before: the oracle then need not begin with the pixels again.
+        """
+        del batch
+        return None
+
     def predict(self, batch: Batch) -> torch.Tensor:
         """Classes under the predicted domains."""
         return self.predict_in_domain(batch, self.predict_domain(batch))

@@ -21,11 +21,11 @@ from fsdil_bench.progress import Progress
 from fsdil_bench.records.metrics import accuracy_row
 from fsdil_bench.seeds import numpy_generator
 
-from .executor import Call, Executor
+from .executor import Call, Executor, InProcess
 from .label_copies import LabelCopies
 from .pictures import Pictures
 from .plugin_calls import call_plugin, check_ids
-from .routed import by_domain
+from .routed import Part, by_domain, misrouted
 from .views import Batch
 
 _TEST_BATCH = 256
@@ -61,9 +61,19 @@ class Evaluation:
         order = self._order("test order", t, len(domain_of))
         features = self._features(tests)
         everything = _joined(tests)
+        twin = self.executor.twin(state) if isinstance(self.executor, InProcess) else None
         self.executor.begin("predict", t)
+        routed, classes = _unknown(len(order)), _unknown(len(order))
+        oracle = _unknown(len(order))
         with self.progress.phase(f"domain {t + 1}: testing", len(order)):
-            routed, classes = self._predict_all(everything, features, order, t, "predict")
+            done = self._predicted(everything, features, order, t, "predict", routed, classes, twin)
+            if twin is None:
+                _exhaust(done)
+            else:
+                wrong_ones = misrouted(done, routed, domain_of)
+                for rows, batch in by_domain(wrong_ones, self.pictures.backbone.batch_size):
+                    with self.pictures.meter.phase("oracle"):
+                        oracle[rows] = self._predict_in(batch, domain_of[rows], twin)
         labels = self.truth.of(tests)
         result: dict[str, Any] = {
             "row": accuracy_row(classes == labels, domain_of, t + 1),
@@ -77,13 +87,14 @@ class Evaluation:
             )
             self.executor.restart(state)
         if self.executor.routes:
-            oracle = classes.copy()
-            self.executor.restart(state)  # what is told of true domains ends with this object
-            self.executor.begin("oracle", t)
-            wrong = order[(routed != domain_of)[order]]
-            for rows, batch in self._batches(everything, features, wrong):
-                with self.pictures.meter.phase("oracle"):
-                    oracle[rows] = self._predict_in(batch, domain_of[rows])
+            right = routed == domain_of
+            oracle[right] = classes[right]
+            if twin is None:
+                self.executor.restart(state)  # what is told of true domains ends with this object
+                self.executor.begin("oracle", t)
+                for rows, batch in self._batches(everything, features, order[~right[order]]):
+                    with self.pictures.meter.phase("oracle"):
+                        oracle[rows] = self._predict_in(batch, domain_of[rows])
             labels = self.truth.of(tests)
             result["oracle_row"] = accuracy_row(oracle == labels, domain_of, t + 1)
             result["routing"] = 100.0 * float((routed == domain_of).mean())
@@ -99,8 +110,10 @@ class Evaluation:
         features = self._features(tests)
         everything = _joined(tests)
         self.executor.begin("predict unseen", t)
+        routed, classes = _unknown(len(order)), _unknown(len(order))
         with self.progress.phase(f"domain {t + 1}: testing unseen", len(set_of)):
-            routed, classes = self._predict_all(everything, features, order, t, "unseen")
+            done = self._predicted(everything, features, order, t, "unseen", routed, classes)
+            _exhaust(done)
         predictions = {"unseen_classes": classes.astype(np.int32)}
         if self.executor.routes:
             predictions["unseen_routed"] = routed.astype(np.int16)
@@ -114,23 +127,28 @@ class Evaluation:
         source = numpy_generator(self.seed, purpose, t, self.stream.digest(), *salt)
         return source.permutation(images)
 
-    def _predict_all(
+    def _predicted(
         self,
         tests: Samples,
         features: torch.Tensor | None,
         order: np.ndarray,
         t: int,
         phase: str,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Guessed domains (-1 if the method guesses none) and classes of all `tests`."""
-        routed, classes = np.full(len(tests), -1), np.full(len(tests), -1)
-        parts = self._batches(tests, features, order)
+        routed: np.ndarray,
+        classes: np.ndarray,
+        twin: InProcess | None = None,
+    ) -> Iterator[Part]:
+        """All `tests`, part by part, after guessed domains (if the method guesses any) and classes
+        have been noted; with what a `twin` can go on from."""
+        parts: Iterator[Part] = self._batches(tests, features, order)
         routes = self.executor.routes
         if routes:
             guessed = self._routed(parts, routed, t, phase)
             parts = by_domain(guessed, self.pictures.backbone.batch_size)
         for rows, batch in parts:
             with self.pictures.meter.phase(phase):
+                if twin is not None and isinstance(self.executor, InProcess):
+                    batch = self.executor.with_shared_part(batch)
                 classes[rows] = (
                     self._predict_in(batch, routed[rows])
                     if routes
@@ -138,7 +156,7 @@ class Evaluation:
                 )
             self.pictures.meter.count(phase, len(rows))
             self.progress.advance(len(rows))
-        return routed, classes
+            yield rows, batch
 
     def _features(self, tests: list[Samples]) -> torch.Tensor | None:
         if "features" not in self.executor.inputs:
@@ -170,17 +188,34 @@ class Evaluation:
                 routed[rows] = self._ids("predict_domain", batch, t + 1)
             yield rows, batch, routed[rows]
 
-    def _predict_in(self, batch: Batch, domains: np.ndarray) -> np.ndarray:
+    def _predict_in(
+        self, batch: Batch, domains: np.ndarray, twin: Executor | None = None
+    ) -> np.ndarray:
         """The classes of a batch under the given domains."""
         given = torch.from_numpy(domains).to(self.pictures.backbone.device)
-        return self._ids("predict_in_domain", batch, len(self.stream.class_names), given)
+        limit = len(self.stream.class_names)
+        return self._ids("predict_in_domain", batch, limit, given, twin)
 
     def _ids(
-        self, call: Call, batch: Batch, limit: int, domains: torch.Tensor | None = None
+        self,
+        call: Call,
+        batch: Batch,
+        limit: int,
+        domains: torch.Tensor | None = None,
+        twin: Executor | None = None,
     ) -> np.ndarray:
-        ids = self.executor.predict(call, batch, domains)
+        ids = (twin or self.executor).predict(call, batch, domains)
         call_plugin(self.name, call, lambda: check_ids(call, ids, len(batch), limit))
         return ids
+
+
+def _unknown(images: int) -> np.ndarray:
+    return np.full(images, -1)
+
+
+def _exhaust(done: Iterator[Part]) -> None:
+    for _ in done:
+        pass
 
 
 def differing(one: State, other: State) -> list[str]:

@@ -110,6 +110,25 @@ class InProcess:
         """Ask the method for its report."""
         return self_report(self.method)
 
+    def twin(self, state: State) -> InProcess | None:
+        """A second method that knows `state`, if it can be given what this one computes of images
+        whatever their domain; None if every method begins with the pixels.
+
+        It is told true domains while this one still predicts, and this one must not know them.
+        """
+        if not self.routes or type(self.method).shared_part is RouterMethod.shared_part:  # type: ignore[attr-defined]
+            return None
+        other = InProcess(self._name, self._build, self._seed, self._device)
+        other.restart(state)
+        return other
+
+    def with_shared_part(self, batch: Batch) -> Batch:
+        """The batch with what the method computes of it whatever the domains, if it does."""
+        assert isinstance(self.method, RouterMethod)
+        method = self.method
+        found = call_plugin(self._name, "shared_part", lambda: method.shared_part(batch))
+        return batch if found is None else Batch(None, batch._features, found.detach())
+
     def predict(self, call: Call, batch: Batch, domains: torch.Tensor | None = None) -> np.ndarray:
         """Call the method."""
         given = (batch,) if domains is None else (batch, domains)

@@ -123,7 +123,14 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
     made_by = f"{model.weights_hash}/{model.code}/{model.tokenizer_version}"
     version = hashlib.sha256(made_by.encode()).hexdigest()[:16]
     texts = ArrayStore(cache_folder() / f"texts-{file_name_part(model.name)}-{version}.sqlite")
-    model.place(place, precision, texts, job.stream.class_names, request.batch_size)
+    model.place(
+        place,
+        precision,
+        texts,
+        job.stream.class_names,
+        request.batch_size,
+        request.checkpointing,
+    )
     return job
 
 

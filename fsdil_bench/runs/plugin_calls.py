@@ -23,7 +23,7 @@ def call_plugin(name: str, what: str, function: Callable[[], T]) -> T:
     except torch.cuda.OutOfMemoryError as error:
         raise PluginError(
             f"method '{name}' ran out of GPU memory in {what}",
-            "Lower its batch size with --set, or use --device cpu.",
+            "Use --checkpointing on, lower its batch size with --set, or use --device cpu.",
         ) from error
     except KeyboardInterrupt:
         raise

@@ -44,6 +44,11 @@ class RunRequest(StreamRequest):
         "Images per forward pass without training.  [default: 256 on CUDA, else 32]",
         minimum=1,
     )
+    checkpointing: str = how_option(
+        "auto",
+        "auto, on or off: compute activations again instead of keeping them for the backward pass."
+        " auto does where a training step would not fit into memory.",
+    )
     deterministic: bool = how_option(False, "Ask torch for the same bits every time: slower.")
     keep_checkpoints: bool = how_option(False, "Keep the state after every domain.")
     reuse_base: bool = how_option(False, "Share the base domain with runs of other K.")

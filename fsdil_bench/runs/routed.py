@@ -42,6 +42,17 @@ def by_domain(routed: Iterable[tuple[np.ndarray, Batch, np.ndarray]], full: int)
         yield waiting[domain]
 
 
+def misrouted(
+    done: Iterable[Part], routed: np.ndarray, truth: np.ndarray
+) -> Iterator[tuple[np.ndarray, Batch, np.ndarray]]:
+    """Of parts that were sent to the domains `routed`, the images that are from others: rows,
+    images and the true domain of each."""
+    for rows, batch in done:
+        wrong = np.flatnonzero(routed[rows] != truth[rows])
+        if len(wrong):
+            yield rows[wrong], _at(batch, wrong), truth[rows[wrong]]
+
+
 def _split(group: Part, size: int) -> Iterator[Part]:
     """Parts of `size` images, and in the end what is left, if only none."""
     rows, batch = group
@@ -51,8 +62,7 @@ def _split(group: Part, size: int) -> Iterator[Part]:
 
 
 def _at(batch: Batch, places: np.ndarray) -> Batch:
-    held = batch._images if batch._images is not None else batch.features
-    return batch.select(torch.from_numpy(places).to(held.device))
+    return batch.select(torch.from_numpy(places).to(batch._held.device))
 
 
 def _joined(one: Part, other: Part) -> Part:
@@ -61,6 +71,7 @@ def _joined(one: Part, other: Part) -> Part:
         for a, b in (
             (one[1]._images, other[1]._images),
             (one[1]._features, other[1]._features),
+            (one[1].shared, other[1].shared),
         )
     )
     return np.concatenate([one[0], other[0]]), Batch(*tensors)

@@ -229,10 +229,15 @@ class Batch:
     """Test images in a random mixture of the seen domains: what the method declared to need."""
 
     def __init__(
-        self, images: torch.Tensor | None = None, features: torch.Tensor | None = None
+        self,
+        images: torch.Tensor | None = None,
+        features: torch.Tensor | None = None,
+        shared: torch.Tensor | None = None,
     ) -> None:
         self._images = images
         self._features = features
+        self.shared = shared
+        """What `RouterMethod.shared_part` returned for these images, which then are not here."""
 
     @property
     def images(self) -> torch.Tensor:
@@ -249,10 +254,17 @@ class Batch:
         return Batch(
             None if self._images is None else self._images[rows],
             None if self._features is None else self._features[rows],
+            None if self.shared is None else self.shared[rows],
         )
 
     def __len__(self) -> int:
-        return len(self._images if self._images is not None else self.features)
+        return len(self._held)
+
+    @property
+    def _held(self) -> torch.Tensor:
+        """One of the tensors."""
+        found = self._images if self._images is not None else self.shared
+        return self.features if found is None else found
 
     def _declared(self, name: str, tensor: torch.Tensor | None) -> torch.Tensor:
         if tensor is None:

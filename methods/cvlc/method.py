@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fsdil_bench import Batch, Context, RouterMethod, State, TrainBatch, TrainDomain
-from fsdil_bench.adapters import BlockAdapter, encode_image, fold
+from fsdil_bench.adapters import BlockAdapter, encode_image, encode_rest, fold, image_tokens
 
 from . import domain_id
 from .calibration import INITIAL, embed_frozen, embed_vision
@@ -63,6 +63,8 @@ class CVLC(RouterMethod):
         self.visual: Any = context.backbone.model.visual
         self.classes = len(context.class_names)
         self.weights = Weights(context, self.config)
+        # Up to here an image need not know its domain. The last block is read at one token only.
+        self._branching = min(self.config.shared_blocks, self.weights.shapes["vision"].blocks - 1)
         self.sentences = Sentences(context, self.config) if self.config.text else None
         shape = (0, self.classes, context.backbone.embed_dim)
         self.prototypes = torch.zeros(shape, device=context.device)
@@ -71,6 +73,7 @@ class CVLC(RouterMethod):
         # What follows from the state, computed when first needed.
         self._metric: domain_id.Metric | None = None
         self._texts: dict[int, torch.Tensor | None] = {}
+        self._shared: list[BlockAdapter] = []
         self._classifiers: dict[int, tuple[list[BlockAdapter], torch.Tensor]] = {}
 
     def learn(self, domain: TrainDomain) -> None:
@@ -106,24 +109,29 @@ class CVLC(RouterMethod):
             self._metric = domain_id.make_metric(self.statistics, rule)
         return domain_id.identify(batch.features, self._metric)
 
+    def shared_part(self, batch: Batch) -> torch.Tensor | None:
+        """The tokens after the blocks that all domains share."""
+        return self._tokens(batch.images) if self._branching else None
+
     @torch.no_grad()
     def predict_in_domain(self, batch: Batch, domains: torch.Tensor) -> torch.Tensor:
         """Classes, domain by domain."""
+        tokens = self._tokens(batch.images) if batch.shared is None else batch.shared
         classes = torch.zeros_like(domains)
         for t in domains.unique().tolist():
             rows = domains == t
-            adapters, prototypes = self._ready(t)
-            z = self._embed(batch.images[rows], t, adapters)
-            classes[rows] = logits(z, prototypes, 0.0).argmax(1)
+            z = self._embed(tokens[rows], t)
+            classes[rows] = logits(z, self._ready(t)[1], 0.0).argmax(1)
         return classes
 
     def embed(self, batch: Batch) -> torch.Tensor:
         """Calibrated unit embeddings under the predicted domains."""
         domains = self.predict_domain(batch)
+        tokens = self._tokens(batch.images)
         embeddings = torch.zeros_like(batch.features)
         for t in domains.unique().tolist():
             rows = domains == t
-            embeddings[rows] = unit(self._embed(batch.images[rows], t, self._ready(t)[0]))
+            embeddings[rows] = unit(self._embed(tokens[rows], t))
         return embeddings
 
     def state_dict(self) -> State:
@@ -181,7 +189,8 @@ class CVLC(RouterMethod):
         generator = self.context.generator("reservation")
         for _ in range(config.base_epochs if t == 0 else config.epochs):
             for batch in domain.batches(config.batch_size, drop_last=self._drops_last(t)):
-                z = self._embed_training(batch.images, t)
+                checkpoint = self._checkpoint(len(batch.images))
+                z = self._embed_training(batch.images, t, checkpoint)
                 targets = F.one_hot(batch.labels, self.classes).to(z.dtype)
                 if originals is not None:
                     pseudo, soft = reserve(
@@ -194,13 +203,18 @@ class CVLC(RouterMethod):
                         norm=config.similarity or "l2",
                     )
                     z, targets = torch.cat([z, pseudo]), torch.cat([targets, soft])
-                prototypes = self._fused(t, classifier, self._text(t))
+                prototypes = self._fused(t, classifier, self._text(t, checkpoint))
                 loss = F.cross_entropy(logits(z, prototypes, log_scale), targets)
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
                 losses.append(float(loss.detach()))
             plateau.step(fmean(losses))
+
+    def _checkpoint(self, images: int) -> bool:
+        """Whether a step keeps little and computes it again."""
+        texts = 0 if self.sentences is None else self.sentences.trained_tokens
+        return self.context.backbone.checkpoint(images=images, text_tokens=texts)
 
     def _temporary_classifier(self, t: int) -> tuple[nn.Parameter, nn.Parameter]:
         """W and its log-scale: the base domain's own, or copies of them for a later domain."""
@@ -229,21 +243,35 @@ class CVLC(RouterMethod):
 
     # Embeddings and prototypes
 
-    def _embed_training(self, images: torch.Tensor, t: int) -> torch.Tensor:
+    def _embed_training(self, images: torch.Tensor, t: int, checkpoint: bool) -> torch.Tensor:
+        adapters = self.weights.vision_adapters(t)
         with self.context.backbone.autocast():
-            raw = encode_image(self.visual, images, self.weights.vision_adapters(t))
+            raw = encode_image(self.visual, images, adapters, checkpoint=checkpoint, lean=True)
         calibration = self.weights.domain(t).calibration
         return embed_vision(raw.float(), calibration, self.weights.base_shift(t))
 
-    def _embed(self, images: torch.Tensor, t: int, adapters: list[BlockAdapter]) -> torch.Tensor:
-        raw = self._encode(images, adapters)
+    def _tokens(self, images: torch.Tensor) -> torch.Tensor:
+        """The tokens of test images after the blocks that all domains share."""
+        if not self._shared:
+            first = fold(self.visual, self.weights.vision_adapters(0))
+            self._shared = first[: self._branching]
+
+        def tower(part: torch.Tensor) -> torch.Tensor:
+            return image_tokens(self.visual, part, self._shared, depth=self._branching).tokens
+
+        return self.context.backbone.run_with(tower, images)
+
+    def _embed(self, tokens: torch.Tensor, t: int) -> torch.Tensor:
+        """Calibrated embeddings in domain t, from there on."""
+        tower = partial(encode_rest, self.visual, adapters=self._ready(t)[0])
+        raw = self.context.backbone.embed_with(tower, tokens)
         return embed_vision(raw, self.weights.domain(t).calibration, self.weights.base_shift(t))
 
     def _encode(self, images: torch.Tensor, adapters: list[BlockAdapter]) -> torch.Tensor:
-        tower = partial(encode_image, self.visual, adapters=adapters)
+        tower = partial(encode_image, self.visual, adapters=adapters, lean=True)
         return self.context.backbone.embed_with(tower, images)
 
-    def _text(self, t: int) -> torch.Tensor | None:
+    def _text(self, t: int, checkpoint: bool = False) -> torch.Tensor | None:
         if self.sentences is None:
             return None
         weights = self.weights
@@ -252,6 +280,7 @@ class CVLC(RouterMethod):
             weights.domain(t).calibration,
             weights.text_shift,
             weights.base_shift(t),
+            checkpoint=checkpoint,
         )
 
     @torch.no_grad()
@@ -314,12 +343,12 @@ class CVLC(RouterMethod):
         return embed_frozen(z, power if self.config.domain_power else None)
 
     def _forget_derived(self) -> None:
-        self._metric, self._texts, self._classifiers = None, {}, {}
+        self._metric, self._texts, self._shared, self._classifiers = None, {}, [], {}
 
     def _ready(self, t: int) -> tuple[list[BlockAdapter], torch.Tensor]:
-        """Folded additions and final prototypes of domain t."""
+        """Folded additions after the shared blocks, and final prototypes of domain t."""
         if t not in self._classifiers:
-            adapters = fold(self.visual, self.weights.vision_adapters(t))
+            adapters = fold(self.visual, self.weights.vision_adapters(t))[self._branching :]
             prototypes = self._fused(t, self.prototypes[t], self._final_text(t))
             self._classifiers[t] = (adapters, prototypes)
         return self._classifiers[t]

@@ -45,12 +45,16 @@ class Sentences:
         calibration: Calibration,
         text_shift: torch.Tensor,
         base_shift: torch.Tensor | None,
+        *,
+        checkpoint: bool = False,
     ) -> torch.Tensor:
         """Unit text prototypes (C, d) under a domain's additions and calibration."""
 
         def embed(texts: _Texts, additions: list[BlockAdapter]) -> torch.Tensor:
             with self.backbone.autocast():
-                raw = encode_tree(self.model, texts.tree, additions)
+                raw = encode_tree(
+                    self.model, texts.tree, additions, checkpoint=checkpoint, lean=True
+                )
             return embed_text(raw.float(), calibration, text_shift, base_shift)[texts.places]
 
         names = embed(self.names, adapters).squeeze(1)
@@ -61,6 +65,11 @@ class Sentences:
         share = calibration.synonym_share
         mixed = text_prototypes(names[self.rich], synonyms, share, self.tau)
         return text_prototypes(names).index_copy(0, self.rich, mixed)
+
+    @property
+    def trained_tokens(self) -> int:
+        """How many tokens get a gradient: those of the class names."""
+        return len(self.names.tree.tokens)
 
     def _tokenise(self, config: Config, words: Sequence[Sequence[str]]) -> _Texts:
         """The first words of every class, equally many of each, in all templates."""
@@ -74,7 +83,7 @@ class Sentences:
         index = {text: i for i, text in enumerate(dict.fromkeys(sentences))}
         assert self.backbone.tokenizer is not None
         device = self.backbone.device
-        tree = text_tree(self.backbone.tokenizer(list(index)).to(device))
+        tree = text_tree(self.backbone.tokenizer(list(index)), device=device)
         places = torch.tensor([index[text] for text in sentences], device=device)
         return _Texts(tree, places.view(len(words), least, len(config.templates)))
 

@@ -35,7 +35,6 @@ import torch
 import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, option
-from fsdil_bench.adapters import image_tokens
 
 from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
 from .prompt_keys import prefix_adapters, require_blocks
@@ -125,8 +124,7 @@ class CODAPrompt(AdaptedMethod):
             block: (rows[:, :length], rows[:, length:])
             for block, rows in enumerate(self.prompts(queries))
         }
-        tokens = image_tokens(self.visual, images, prefix_adapters(self.shape, prefixes)).tokens
-        return self.visual.ln_post(tokens[:, 0])
+        return self.class_token(images, prefix_adapters(self.shape, prefixes))
 
     def features(self, batch: Batch) -> torch.Tensor:
         """Every image under its own prefixes."""

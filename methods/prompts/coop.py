@@ -108,7 +108,8 @@ class CoOp(Method):
     def _loss(self, prompts: Prompts, batch: TrainBatch) -> torch.Tensor:
         backbone = self.context.backbone
         z = backbone.encode_image(batch.images)
-        classifier = self.names.classifier(prompts["context"])
+        checkpoint = backbone.checkpoint(text_tokens=self.names.tokens)
+        classifier = self.names.classifier(prompts["context"], checkpoint=checkpoint)
         return F.cross_entropy(backbone.logit_scale * z @ classifier.T, batch.labels)
 
 

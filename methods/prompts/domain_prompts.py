@@ -88,13 +88,17 @@ class DomainPrompts(RouterMethod):
     def loss(self, prompts: Prompts, batch: TrainBatch) -> torch.Tensor:
         """Cross-entropy of the domain's text classifier."""
         backbone, adapters = self.context.backbone, self.image_adapters(prompts)
+        images = 0 if adapters is None else len(batch.images)
+        checkpoint = backbone.checkpoint(images=images, text_tokens=self.names.tokens)
         if adapters is None:
             z = backbone.encode_image(batch.images)
         else:
             with backbone.autocast():
-                raw = encode_image(self.visual, batch.images, adapters)
+                raw = encode_image(
+                    self.visual, batch.images, adapters, checkpoint=checkpoint, lean=True
+                )
             z = F.normalize(raw.float(), dim=-1)
-        classifier = self.names.classifier(prompts["context"])
+        classifier = self.names.classifier(prompts["context"], checkpoint=checkpoint)
         return F.cross_entropy(backbone.logit_scale * z @ classifier.T, batch.labels)
 
     def predict_domain(self, batch: Batch) -> torch.Tensor:
@@ -164,7 +168,7 @@ class DomainPrompts(RouterMethod):
         adapters = self.image_adapters(self.prompts(t))
         if adapters is None:
             return batch.features
-        tower = partial(encode_image, self.visual, adapters=adapters)
+        tower = partial(encode_image, self.visual, adapters=adapters, lean=True)
         return self.context.backbone.embed_with(tower, batch.images)
 
 

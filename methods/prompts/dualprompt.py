@@ -29,7 +29,6 @@ import torch
 import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, RouterMethod, TrainBatch, TrainDomain, option
-from fsdil_bench.adapters import image_tokens
 
 from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
 from .prompt_keys import Prefix, cosine, prefix_adapters, require_blocks
@@ -103,8 +102,7 @@ class DualPrompt(RouterMethod, AdaptedMethod):
         prefixes: dict[int, Prefix] = {b: (pair[0], pair[1]) for b, pair in enumerate(general)}
         for b, pair in enumerate(chosen, len(general)):
             prefixes[b] = (pair[:, 0], pair[:, 1])
-        tokens = image_tokens(self.visual, images, prefix_adapters(self.shape, prefixes)).tokens
-        return self.visual.ln_post(tokens[:, 0])
+        return self.class_token(images, prefix_adapters(self.shape, prefixes))
 
     def predict_domain(self, batch: Batch) -> torch.Tensor:
         """The domain with the most similar key."""

@@ -105,9 +105,10 @@ class L2P(AdaptedMethod):
         if self.context.config.before_norm:
             prompts = self.visual.ln_pre(prompts)
         adapters = [BlockAdapter(tokens=prompts), *[BlockAdapter()] * (self.shape.blocks - 1)]
-        outputs = image_tokens(self.visual, images, adapters)
         if self.context.config.head_input == "class":
-            return self.visual.ln_post(outputs.tokens[:, 0])
+            return self.class_token(images, adapters)
+        checkpoint = self.context.backbone.checkpoint(images=len(images))
+        outputs = image_tokens(self.visual, images, adapters, checkpoint=checkpoint)
         return self.visual.ln_post(outputs.prompts).mean(1)
 
     def features(self, batch: Batch) -> torch.Tensor:

@@ -37,10 +37,17 @@ class PromptedNames:
             )
         self.tree = text_tree(tokens, context=length)
 
-    def classifier(self, vectors: torch.Tensor) -> torch.Tensor:
+    @property
+    def tokens(self) -> int:
+        """How many tokens get a gradient."""
+        return len(self.tree.tokens)
+
+    def classifier(self, vectors: torch.Tensor, *, checkpoint: bool = False) -> torch.Tensor:
         """Unit vectors (C, d) under context vectors (M, w)."""
         with self.backbone.autocast():
-            raw = encode_tree(self.backbone.model, self.tree, context=vectors)
+            raw = encode_tree(
+                self.backbone.model, self.tree, context=vectors, checkpoint=checkpoint, lean=True
+            )
         return F.normalize(raw.float(), dim=-1)
 
 

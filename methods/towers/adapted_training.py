@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
 
 from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, option
-from fsdil_bench.adapters import tower_shape
+from fsdil_bench.adapters import BlockAdapter, image_tokens, tower_shape
 
 from ..text_classifier import templates_option
 from .heads import TextHead, linear_logits, linear_start
@@ -86,6 +86,12 @@ class AdaptedMethod(Method):
     @abstractmethod
     def features(self, batch: Batch) -> torch.Tensor:
         """What the head classifies, (n, width), for test images."""
+
+    def class_token(self, images: torch.Tensor, adapters: Sequence[BlockAdapter]) -> torch.Tensor:
+        """The output token that most heads read, after its norm, (n, width)."""
+        checkpoint = self.context.backbone.checkpoint(images=len(images))
+        given = image_tokens(self.visual, images, adapters, checkpoint=checkpoint, lean=True)
+        return self.visual.ln_post(given.tokens[:, 0])
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         """Of all classes."""

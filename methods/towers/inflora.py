@@ -183,7 +183,7 @@ class InfLoRA(AdaptedMethod):
 
     def encode(self, images: torch.Tensor, adapters: Sequence[BlockAdapter]) -> torch.Tensor:
         """The class token, (n, width)."""
-        return self.visual.ln_post(image_tokens(self.visual, images, adapters).tokens[:, 0])
+        return self.class_token(images, adapters)
 
     def features(self, batch: Batch) -> torch.Tensor:
         """Features under the updates of all domains."""

@@ -9,6 +9,7 @@ import open_clip
 import pytest
 import torch
 from open_clip.model import CLIP, CustomTextCLIP
+from torch.utils.flop_counter import FlopCounterMode
 
 from fsdil_bench import RequestError
 from fsdil_bench.adapters import (
@@ -19,6 +20,7 @@ from fsdil_bench.adapters import (
     count_parameters,
     encode_embeddings,
     encode_image,
+    encode_rest,
     encode_text,
     encode_tree,
     fold,
@@ -463,6 +465,61 @@ def test_gradients_through_a_tree(model, tokens):
         grads.append(torch.autograd.grad(out.sin().sum(), [prompts, *leaves]))
     for one, other in zip(*grads, strict=True):
         assert close(one, other, 1e-4)
+
+
+# Only what is read.
+
+
+@pytest.mark.parametrize("branches", [False, True])
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_lean_is_the_same_function(model, pixels, tokens, branches, checkpoint):
+    slots = all_slots()
+    if not branches:
+        slots = [replace(each, attention_branch=None, mlp_branch=None) for each in slots]
+    deep = [replace(each, tokens=None) for each in slots]
+    tree = text_tree(torch.cat([tokens, tokens[1:3]]))
+    towers = [
+        (slots, lambda lean: encode_image(
+            model.visual, pixels, slots, lean=lean, checkpoint=checkpoint)),
+        (deep, lambda lean: encode_tree(model, tree, deep, lean=lean, checkpoint=checkpoint)),
+    ]  # fmt: skip
+    for adapters, run in towers:
+        trained = [tensor.requires_grad_() for tensor in adapter_tensors(adapters)]
+        results = []
+        for lean in (False, True):
+            out = run(lean)
+            results.append((out, torch.autograd.grad(out.sin().sum(), trained, allow_unused=True)))
+        (one, grads), (other, others) = results
+        assert close(one, other)
+        assert all((a is b) or close(a, b, 1e-4) for a, b in zip(grads, others, strict=True))
+
+
+def test_lean_leaves_work_out(model, pixels, tokens):
+    def flops(run):
+        with FlopCounterMode(display=False) as counter:
+            run()
+        return counter.get_total_flops()
+
+    tree = text_tree(tokens)
+    for run in (
+        lambda lean: encode_image(model.visual, pixels, lean=lean),
+        lambda lean: encode_tree(model, tree, lean=lean),
+    ):
+        assert flops(lambda run=run: run(True)) < 0.9 * flops(lambda run=run: run(False))
+
+
+def test_the_rest_of_the_blocks(model, pixels):
+    """Towers that have their first blocks in common differ from there on."""
+    adapters = [replace(each, tokens=None) for each in all_slots()]
+    tokens = image_tokens(model.visual, pixels, adapters, depth=2).tokens
+    assert close(
+        encode_rest(model.visual, tokens, adapters[2:]),
+        encode_image(model.visual, pixels, adapters),
+    )
+    other = [*adapters[:2], BlockAdapter()]
+    assert close(
+        encode_rest(model.visual, tokens, other[2:]), encode_image(model.visual, pixels, other)
+    )
 
 
 def test_prompts_of_every_block_only_give_keys_and_values(tower):

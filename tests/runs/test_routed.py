@@ -8,7 +8,7 @@ import torch
 import toy_plugin
 
 from fsdil_bench.runs import routed
-from fsdil_bench.runs.routed import by_domain
+from fsdil_bench.runs.routed import by_domain, misrouted
 from fsdil_bench.runs.views import Batch
 
 
@@ -100,3 +100,40 @@ def test_a_run_predicts_as_before(toy_run, toy_registry, monkeypatch, sealed):
         mixed = toy_run("toy-router", fresh=True)
         assert max(domains for _, domains in sizes) > 1
         assert mixed.predictions_sha256 == whole.predictions_sha256
+
+
+def test_wrongly_routed_images():
+    rows = [np.array([4, 1]), np.array([3]), np.array([0, 2])]
+    routed, truth = np.array([0, 1, 1, 0, 1]), np.array([0, 0, 1, 0, 2])
+    parts = [(row, Batch(torch.from_numpy(row).float().view(-1, 1, 1, 1))) for row in rows]
+    (found,) = misrouted(parts, routed, truth)
+    assert found[0].tolist() == [4, 1]
+    assert found[1].images.flatten().tolist() == [4, 1]
+    assert found[2].tolist() == [2, 0]
+
+
+def test_the_oracle_goes_on_from_what_domains_share(toy_run, toy_registry, monkeypatch):
+    """It is another object that is told true domains, and it never begins with the pixels."""
+    router = toy_registry.method("toy-router").factory
+    inside = toy_plugin.Router.predict_in_domain
+    before = toy_run("toy-router")
+    told = {}
+
+    def shared_part(self, batch):
+        return batch.images.flatten(1) + 1
+
+    def watched(self, batch, domains):
+        told.setdefault(id(self), (self, []))[1].append(domains.unique().tolist())
+        assert batch._images is None
+        assert len(batch) == len(batch.shared) == len(batch.features)
+        assert bool((batch.shared > -9).all())
+        return inside(self, batch, domains)
+
+    monkeypatch.setattr(router, "shared_part", shared_part)
+    monkeypatch.setattr(router, "predict_in_domain", watched)
+    after = toy_run("toy-router", fresh=True)
+    assert after.predictions_sha256 == before.predictions_sha256
+    seen = [domains for _, domains in told.values()]
+    # The router sends everything to domain 0. The others are known to the oracle alone.
+    assert all(set(map(tuple, each)) == {(0,)} or [0] not in each for each in seen)
+    assert any([0] not in each for each in seen)

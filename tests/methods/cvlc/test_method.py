@@ -314,3 +314,20 @@ def test_parameter_counts_of_the_paper(kind, tower, shared, specific):
         )
         counts.append(count_parameters(additions.adapters()))
     assert counts == [shared, specific]
+
+
+def test_what_domains_share_changes_no_prediction(play, monkeypatch):
+    one = play(name="one")[1].predictions
+    monkeypatch.setattr(CVLC, "shared_part", cvlc.RouterMethod.shared_part)
+    other = play(name="other")[1].predictions
+    assert one.keys() == other.keys()
+    assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_checkpoints_change_no_result(play, backbone):
+    states = []
+    for choice in ("off", "on"):
+        backbone.place(torch.device("cpu"), "fp32", None, checkpointing=choice)
+        states.append(play(name=choice)[0].state_dict())
+    one, other = states
+    assert all(torch.equal(one[name], other[name]) for name in one.keys() | other.keys())
