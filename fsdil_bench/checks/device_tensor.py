@@ -205,7 +205,8 @@ def _check_devices(
         tensors = [args[0], *args[2:3]]  # indices may be on the CPU
     # A number on the CPU may be combined with device tensors, but not hold the outcome.
     in_place = name.endswith("_") and not name.endswith("__")
-    if (in_place and not isinstance(args[0], DeviceTensor)) or any(
+    changed = args[0] if isinstance(args[0], list | tuple) else args[:1]  # a list: many at a time
+    if (in_place and not all(isinstance(each, DeviceTensor) for each in changed)) or any(
         each.dim() for each in tensors if not isinstance(each, DeviceTensor)
     ):
         raise RefusedError(

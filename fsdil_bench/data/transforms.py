@@ -86,12 +86,16 @@ class Transform:
         return np.asarray(PIL.Image.fromarray(image).resize(size, PIL.Image.Resampling.BICUBIC))
 
     def normalise(self, views: torch.Tensor, device: torch.device) -> torch.Tensor:
-        """A batch of uint8 views as the floats the tower expects."""
+        """A batch of uint8 views as the floats the tower expects; on a GPU with the channels
+        last, as its convolutions want them."""
         mean, std = (
             _per_channel(each).to(device, non_blocking=True)
             for each in (self.spec.mean, self.spec.std)
         )
-        return (views.to(device, non_blocking=True).float() / 255.0 - mean) / std
+        there = views.to(device, non_blocking=True)
+        if device.type == "cuda":
+            there = there.contiguous(memory_format=torch.channels_last)  # while they are bytes
+        return (there.float() / 255.0 - mean) / std
 
     def describe(self) -> dict[str, Any]:
         """What was done to the pictures, for the record."""

@@ -25,6 +25,7 @@ from fsdil_bench.plugins.code_hash import code_behind
 
 from .batches import Batches, padded
 from .checkpointing import Checkpointing, kept_bytes
+from .compiling import compile_blocks, not_compiled
 from .frozen_embeddings import Tokenizer, embed_images, embed_texts
 from .weight_guard import WeightGuard
 
@@ -68,6 +69,7 @@ class Backbone:
         self.say: Callable[[str], None] = lambda text: None
         self._batches = Batches(self.device)
         self._checkpointing = Checkpointing("auto", self.device)
+        self._compiles = False
         self._build = build
         self._model: torch.nn.Module | None = None
         self._guard: WeightGuard | None = None
@@ -111,8 +113,12 @@ class Backbone:
             with torch.random.fork_rng(devices=[]), torch.inference_mode(False):
                 model = self._build()
                 model = model.to(self.device).eval().requires_grad_(False)
+                if self.device.type == "cuda":
+                    model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             self._model = model
             self._guard = WeightGuard(model)
+            if self._compiles:
+                compile_blocks(model.visual, model)
         return self._model
 
     @property
@@ -135,10 +141,11 @@ class Backbone:
         class_names: Sequence[str] = (),
         batch_size: int | None = None,
         checkpointing: str = "auto",
+        compiles: bool = False,
     ) -> None:
         """Set where to compute, how precisely, where text embeddings are kept, what classes the
-        run is about, how many images go through a tower at a time, and whether training steps
-        recompute activations."""
+        run is about, how many images go through a tower at a time, whether training steps
+        recompute activations, and whether towers are compiled."""
         if self._model is not None:
             self._model.to(device)
             self._guard = WeightGuard(self._model)
@@ -146,6 +153,7 @@ class Backbone:
         self._class_names = tuple(class_names)
         self._batches = Batches(device, batch_size)
         self._checkpointing = Checkpointing(checkpointing, device)
+        self._compiles = compiles
 
     def ask_for_texts(self, ask: Callable[[list[str]], torch.Tensor]) -> None:
         """Let `ask` embed texts: in a sealed run, the harness does it."""
@@ -175,6 +183,8 @@ class Backbone:
         with torch.inference_mode(False):
             tower = copy.deepcopy(self.model.visual)
         assert isinstance(tower, torch.nn.Module)
+        if self._compiles:
+            compile_blocks(tower)
 
         def decide(tower: Any, given: tuple[torch.Tensor, ...]) -> None:
             trains = torch.is_grad_enabled() and bool(given)
@@ -190,13 +200,15 @@ class Backbone:
     def encode_image(self, pixels: torch.Tensor) -> torch.Tensor:
         """Unit embeddings of normalised images by the frozen tower, in fp32 like those kept."""
         self.check_untouched("the image tower")
-        return embed_images(self.model, pixels, self._batches, self.say, kept=False)
+        with self._as_kept():
+            return embed_images(self.model, pixels, self._batches, self.say, kept=False)
 
     def frozen_features(self, pixels: torch.Tensor) -> torch.Tensor:
         """The embeddings that are kept for all runs: in batches padded to one size, so that they
         do not depend on the other images of a batch."""
         self.check_untouched("the image tower")
-        return embed_images(self.model, pixels, self._batches, self.say, kept=True)
+        with self._as_kept():
+            return embed_images(self.model, pixels, self._batches, self.say, kept=True)
 
     def embed_with(
         self, encode: Callable[[torch.Tensor], torch.Tensor], pixels: torch.Tensor
@@ -246,7 +258,12 @@ class Backbone:
     def _embed_texts(self, texts: list[str]) -> dict[str, np.ndarray]:
         assert self.tokenizer is not None
         self.check_untouched("the text tower")
-        return embed_texts(self.model, self.tokenizer, texts, self._batches, self.say)
+        with self._as_kept():
+            return embed_texts(self.model, self.tokenizer, texts, self._batches, self.say)
+
+    def _as_kept(self) -> contextlib.AbstractContextManager[Any]:
+        """What is kept for all runs is computed in the same way in all of them."""
+        return not_compiled() if self._compiles else contextlib.nullcontext()
 
     def check_untouched(self, what: str = "the model") -> None:
         """Raise an error if a method has changed the shared weights in place: the caches would

@@ -37,6 +37,11 @@ class Context:
         """Where tensors live in this run."""
         return self.backbone.device
 
+    @property
+    def fused(self) -> bool:
+        """Whether an optimizer should take its step in one kernel (`fused`): on a GPU."""
+        return self.device.type == "cuda"
+
     def generator(self, *purpose: object) -> torch.Generator:
         """A random generator of the run's seed for one purpose, for instance ("init", domain)."""
         from fsdil_bench.seeds import torch_generator

@@ -105,6 +105,10 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
             "a sealed run cannot be profiled: its work is done in other processes",
             "Leave out --sealed or --profile.",
         )
+    if request.compile:
+        from fsdil_bench.models.compiling import require_compiler
+
+        require_compiler()
     if request.sealed:
         from .sealed.server import shared_server
 
@@ -130,6 +134,7 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
         job.stream.class_names,
         request.batch_size,
         request.checkpointing,
+        request.compile,
     )
     return job
 

@@ -150,6 +150,7 @@ def _provenance_part(job: Job, outcome: Outcome, folder: RunFolder) -> dict[str,
     return {
         **provenance(device, plugins),
         "batch_size": job.backbone.batch_size,
+        "compile": job.request.compile,
         "deterministic": deterministic,
         "repeatable": repeatable(device, deterministic),
         "resumed_after": outcome.resumed_after,

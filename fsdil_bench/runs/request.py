@@ -49,6 +49,7 @@ class RunRequest(StreamRequest):
         "auto, on or off: compute activations again instead of keeping them for the backward pass."
         " auto does where a training step would not fit into memory.",
     )
+    compile: bool = how_option(False, "Compile the towers with torch.compile: for GPUs.")
     deterministic: bool = how_option(False, "Ask torch for the same bits every time: slower.")
     keep_checkpoints: bool = how_option(False, "Keep the state after every domain.")
     reuse_base: bool = how_option(False, "Share the base domain with runs of other K.")

@@ -90,6 +90,7 @@ def request_of(record: Record, completed: Mapping[str, Any]) -> RunRequest:
         "transform": record.scenario["transform"]["preset"],
         "device": _same_device(made["device"]),
         "batch_size": made.get("batch_size"),
+        "compile": made.get("compile", False),
         "deterministic": made.get("deterministic", False),
     }
     return RunRequest.of(**known | {name: value for name, value in completed.items() if value})

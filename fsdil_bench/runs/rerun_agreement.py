@@ -20,7 +20,8 @@ from fsdil_bench.records.record import Record
 
 _TRUTH = ("labels", "domains", "groups", "unseen_labels", "unseen_sets")
 _SURROUNDINGS = (
-    "python", "platform", "processor", "device", "gpu", "threads", "batch_size", "deterministic",
+    "python", "platform", "processor", "device", "gpu", "threads", "batch_size", "compile",
+    "deterministic",
 )  # fmt: skip
 
 
@@ -74,7 +75,8 @@ def allowed(said: Mapping[str, Any], here: Mapping[str, Any], precision: str) ->
     """What may differ between two places, by their provenance: nothing where bits are stable.
 
     They are on one kind of CPU with the same number of threads, and on one kind of GPU if both runs
-    were deterministic; in each case with the same batch size, packages and commit.
+    were deterministic; in each case with the same batch size, packages and commit, and both or
+    neither compiled.
     """
     same = ["device", "batch_size", "packages", "commit"]
     if here["device"] == "cpu":
@@ -82,6 +84,7 @@ def allowed(said: Mapping[str, Any], here: Mapping[str, Any], precision: str) ->
     else:
         same += ["gpu", "deterministic"]
     stable = here["device"] == "cpu" or here.get("deterministic", False)
+    stable = stable and said.get("compile", False) == here.get("compile", False)
     if stable and all(name in said and said[name] == here.get(name) for name in same):
         return EXACT
     return LAST_BITS_OF_BF16 if precision == "bf16" else LAST_BITS

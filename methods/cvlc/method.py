@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import torch
@@ -183,9 +182,11 @@ class CVLC(RouterMethod):
             groups.append({"params": [classifier], "weight_decay": config.weight_decay})
             groups.append({"params": [log_scale]})
         self._trained = sum(p.numel() for group in groups for p in group["params"])
-        optimizer = torch.optim.AdamW(groups, lr=config.lr, weight_decay=0.0)
+        optimizer = torch.optim.AdamW(
+            groups, lr=config.lr, weight_decay=0.0, fused=self.context.fused
+        )
         plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.1, patience=1)
-        losses: deque[float] = deque(maxlen=config.window)
+        losses: deque[torch.Tensor] = deque(maxlen=config.window)
         generator = self.context.generator("reservation")
         for _ in range(config.base_epochs if t == 0 else config.epochs):
             for batch in domain.batches(config.batch_size, drop_last=self._drops_last(t)):
@@ -208,8 +209,8 @@ class CVLC(RouterMethod):
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
-                losses.append(float(loss.detach()))
-            plateau.step(fmean(losses))
+                losses.append(loss.detach())  # to read it here would make a GPU wait at every step
+            plateau.step(torch.stack(list(losses)).double().mean().item())
 
     def _checkpoint(self, images: int) -> bool:
         """Whether a step keeps little and computes it again."""

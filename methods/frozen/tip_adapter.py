@@ -159,7 +159,7 @@ class TipAdapter(Method):
         with torch.no_grad():
             constant = self.logits(z)
         keys = own.keys.clone().requires_grad_()
-        optimizer = torch.optim.AdamW([keys], lr=config.lr, eps=1e-4)
+        optimizer = torch.optim.AdamW([keys], lr=config.lr, eps=1e-4, fused=self.context.fused)
         generator = self.context.generator("training", domain.index)
         with domain.training(config.steps) as advance:
             for step in range(config.steps):

@@ -146,7 +146,7 @@ class AdaptedMethod(Method):
         trained = [self.weights[name].requires_grad_() for name in sorted(names)]
         self._trained = sum(weight.numel() for weight in trained)
         steps = config.steps_for(domain)
-        optimizer = torch.optim.Adam(trained, lr=config.lr)
+        optimizer = torch.optim.Adam(trained, lr=config.lr, fused=self.context.fused)
         rate = torch.optim.lr_scheduler.LambdaLR(optimizer, config.rate(steps))
         for batch in domain.batches(config.batch_size, steps=steps, augment=config.augment):
             optimizer.zero_grad()

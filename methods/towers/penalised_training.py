@@ -55,7 +55,10 @@ class PenalisedMethod(TowerMethod):
         config, backbone = self.context.config, self.context.backbone
         steps = config.steps if domain.index else config.base_steps(len(domain))
         optimizer = torch.optim.AdamW(
-            self.weights().values(), lr=config.lr, weight_decay=config.weight_decay
+            self.weights().values(),
+            lr=config.lr,
+            weight_decay=config.weight_decay,
+            fused=self.context.fused,
         )
         for batch in domain.batches(config.batch_size, steps=steps, augment=config.augment):
             with backbone.autocast():

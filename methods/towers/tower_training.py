@@ -58,7 +58,10 @@ class TowerMethod(Method):
         """Fit the tower to `domains`, which share every batch and weigh the same in the loss."""
         config, backbone = self.context.config, self.context.backbone
         optimizer = torch.optim.AdamW(
-            self.tower.parameters(), lr=config.lr, weight_decay=config.weight_decay
+            self.tower.parameters(),
+            lr=config.lr,
+            weight_decay=config.weight_decay,
+            fused=self.context.fused,
         )
         share = max(1, config.batch_size // len(domains))
         batches = [d.batches(share, steps=steps, augment=config.augment) for d in domains]

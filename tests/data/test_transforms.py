@@ -253,3 +253,16 @@ def test_augmented_views_come_from_the_shrunk_picture_and_plain_ones_from_the_wh
     assert not torch.equal(transform.augmented(large, 5), by_torchvision(preset, as_tensor, 5))
     assert torch.equal(transform.plain(large), transform.plain_steps(as_tensor))
     assert not torch.equal(transform.plain(large), transform.plain(small))
+
+
+def test_a_gpu_gets_the_channels_last_and_the_same_numbers():
+    from fsdil_bench.checks.pretended_device import pretended_device
+
+    transform = build_transform("clip", ImageSpec(8))
+    views = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).to(torch.uint8)
+    expected = transform.normalise(views, torch.device("cpu"))
+    assert expected.is_contiguous()
+    with pretended_device() as device:
+        found = transform.normalise(views, device)
+        assert found.is_contiguous(memory_format=torch.channels_last)
+        assert torch.equal(found.cpu(), expected)

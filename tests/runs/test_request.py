@@ -34,8 +34,9 @@ GIVEN = {
     "config": {"mode": "balanced"}, "data": "/data", "order": ["sketch", "real"], "base": "sketch",
     "base_limit": 5, "names": "/names.json", "synonyms": "/synonyms.json",
     "scenario_options": {"key": "value"}, "transform": "clip", "workers": 0, "device": "cpu",
-    "precision": "fp32", "batch_size": 7, "checkpointing": "on", "deterministic": True,
-    "keep_checkpoints": True, "reuse_base": True, "profile": True, "sealed": True,
+    "precision": "fp32", "batch_size": 7, "checkpointing": "on", "compile": True,
+    "deterministic": True, "keep_checkpoints": True, "reuse_base": True, "profile": True,
+    "sealed": True,
 }  # fmt: skip
 
 
@@ -123,8 +124,8 @@ def test_a_request_is_what_it_is_and_how_it_is_carried_out(toy_registry, tmp_pat
     others = {
         "method": "toy-router", "scenario": "toy-2shot", "seed": 1, "order": "d1,d0", "base": "d2",
         "base_limit": 2, "transform": "core50", "precision": "bf16", "workers": 0, "device": "cpu",
-        "batch_size": 3, "checkpointing": "off", "deterministic": True, "keep_checkpoints": True,
-        "reuse_base": True, "profile": True, "sealed": True,
+        "batch_size": 3, "checkpointing": "off", "compile": True, "deterministic": True,
+        "keep_checkpoints": True, "reuse_base": True, "profile": True, "sealed": True,
     }  # fmt: skip
     # The toy has no other backbones, options, files and names.
     assert set(others) == FIELDS - {

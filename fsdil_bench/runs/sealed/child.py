@@ -204,7 +204,8 @@ def _job(task: dict[str, Any], harness: Harness, registry: Registry, backbone: B
         )
     names = tuple(task["class_names"])
     place = torch.device(task["device"])
-    backbone.place(place, task["precision"], None, names, task["batch_size"])
+    how = [task[name] for name in ("batch_size", "checkpointing", "compile")]
+    backbone.place(place, task["precision"], None, names, *how)
     backbone.say = lambda text: harness.tell("say", text=text)
     backbone.ask_for_texts(
         lambda texts: harness.answer(harness.ask("texts", texts=texts)).tensors["texts"]

@@ -31,6 +31,8 @@ def describe(job: Job) -> dict[str, Any]:
         "device": str(job.backbone.device),
         "precision": job.spec.precision,
         "batch_size": job.backbone.batch_size,
+        "checkpointing": job.request.checkpointing,
+        "compile": job.request.compile,
         "deterministic": job.request.deterministic,
         "preset": job.stream.transform,
         "class_names": job.stream.class_names,
