@@ -49,9 +49,7 @@ def outline(request: ScenarioRequest) -> Outline:
         test = round(TEST_FRACTION * FRAMES[session])
         images[f"s{place}"] = (FRAMES[session] - test - left_out, test)
     unseen = TEST_SESSIONS if request.variant == "sessions" else ()
-    return Outline(
-        names, images, synonyms, "core50", {f"session {n}": FRAMES[n] for n in unseen}
-    )
+    return Outline(names, images, synonyms, "core50", {f"session {n}": FRAMES[n] for n in unseen})
 
 
 def verify(root: Path) -> list[str]:

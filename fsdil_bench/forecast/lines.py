@@ -1,0 +1,162 @@
+"""From rehearsals of small sizes to the sizes of a scenario.
+
+The work of most methods grows in straight lines. While domain t is learned it is a + b n with the n
+images of the base domain; in the test after it, k + e m with the m test images seen so far; and a,
+b, k and e grow in straight lines with t. Two rehearsals give the lines of the first three domains.
+Images of later domains are few, so these are rehearsed in their real number.
+
+Lines bend where a method does not look at more than so many images: a batch, a sample. Such bounds
+are options, so rehearsals have more base images than any whole number among the options says, where
+the scenario has as many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fsdil_bench.data.scenario import Stream
+
+from .rehearsal import Rehearsed, Sizes, Subject, rehearse, whole_numbers
+from .tally import Phase, Work
+
+DOMAINS = 3  # that are rehearsed
+_ROUND = 128  # base images come in whole batches of usual sizes
+_LARGEST_BEND = 4096  # a bound above it is not looked for
+_TESTS = (64, 512)
+#: Images that a router sends to a wrong domain are predicted once more. How many is not known.
+WRONGLY_ROUTED = 0.5
+
+
+@dataclass(frozen=True)
+class StreamSizes:
+    """How many images a stream has: training images of each domain, and test images."""
+
+    train: tuple[int, ...]
+    tests: tuple[int, ...]
+    unseen: int = 0
+
+    @classmethod
+    def of(cls, stream: Stream) -> StreamSizes:
+        """Count a stream."""
+        return cls(
+            tuple(len(domain.train) for domain in stream.domains),
+            tuple(len(domain.test) for domain in stream.domains),
+            sum(len(samples) for _, samples in stream.unseen),
+        )
+
+    @property
+    def shots(self) -> int:
+        """Training images of a later domain, in the mean."""
+        later = self.train[1:]
+        return round(sum(later) / len(later)) if later else 0
+
+
+@dataclass(frozen=True)
+class Rehearsals:
+    """Two rehearsals of one method, and what they say about any size of base and tests."""
+
+    small: Rehearsed
+    large: Rehearsed
+    exemplar_free: bool
+
+    def learn(self, t: int, base: int) -> Work:
+        """The work of learning domain `t` with so many base images."""
+        return self._at(("learn", t), base, [each.sizes.base for each in (self.small, self.large)])
+
+    def test(self, t: int, images: int) -> Work:
+        """The work of the test after domain `t` on so many images."""
+        seen = [each.sizes.tests * (t + 1) for each in (self.small, self.large)]
+        return self._at(("predict", t), images, seen)
+
+    def with_later(self, other: Rehearsed) -> Rehearsals:
+        """The same base and tests with later domains of another rehearsal."""
+        return Rehearsals(
+            self._swapped(self.small, other), self._swapped(self.large, other), self.exemplar_free
+        )
+
+    def _swapped(self, one: Rehearsed, other: Rehearsed) -> Rehearsed:
+        later = {phase: work for phase, work in other.work.items() if _is_later(phase)}
+        if not self.exemplar_free:  # what the base images add to a later domain stays
+            for phase, work in later.items():
+                own = Rehearsals(self.small, self.large, False)
+                grown = own.learn(phase[1], one.sizes.base).combined(
+                    own.learn(phase[1], other.sizes.base), 1.0, -1.0
+                )
+                later[phase] = work + grown
+        return replace(one, work=one.work | later)
+
+    def _at(self, phase: Phase, size: float, sizes: Sequence[int]) -> Work:
+        low, high = (each.work.get(phase, Work()) for each in (self.small, self.large))
+        flat = sizes[0] == sizes[1] or (_is_later(phase) and self.exemplar_free)
+        share = 0.0 if flat else (size - sizes[0]) / (sizes[1] - sizes[0])
+        if flat:
+            return low.combined(high, 0.5, 0.5)
+        line = low.combined(high, 1 - share, share)
+        # Seconds are measured, and a difference of two may come out as less than nothing.
+        return replace(line, own=max(line.own, low.own, high.own if size > sizes[1] else 0.0))
+
+
+def _is_later(phase: Phase) -> bool:
+    return phase[0] == "learn" and phase[1] > 0
+
+
+def rehearse_twice(subject: Subject, sizes: StreamSizes) -> Rehearsals:
+    """Rehearse a method at two sizes that are right for a stream."""
+    base = base_sizes(subject, sizes)
+    domains = min(DOMAINS, len(sizes.train))
+    found = [
+        rehearse(subject, Sizes(domains, n, sizes.shots, tests))
+        for n, tests in zip(base, _TESTS, strict=True)
+    ]
+    return Rehearsals(found[0], found[1], subject.info.exemplar_free)
+
+
+def rehearse_later(subject: Subject, sizes: StreamSizes) -> Rehearsed:
+    """Rehearse a method for its later domains alone: with few base images, and few tests."""
+    base = min(sizes.train[0], 2 * len(subject.stream.class_names))
+    domains = min(DOMAINS, len(sizes.train))
+    return rehearse(subject, Sizes(domains, base, sizes.shots, _TESTS[0]))
+
+
+def base_sizes(subject: Subject, sizes: StreamSizes) -> tuple[int, int]:
+    """Base images of the two rehearsals: above all bends, where there are so many."""
+    there = sizes.train[0]
+    bends = [v for v in whole_numbers(subject.config) if v <= min(there, _LARGEST_BEND)]
+    least = max(2 * len(subject.stream.class_names), *bends, _ROUND)
+    low = -(-least // _ROUND) * _ROUND
+    high = low + _ROUND * max(1, low // (2 * _ROUND))
+    return (low, high) if high < there else (there, there)
+
+
+def whole_stream(found: Rehearsals, sizes: StreamSizes) -> tuple[list[Work], list[Work]]:
+    """The work of learning each domain of a stream, and that of the test after each."""
+    learn, test = [], []
+    known = found.small.sizes.domains
+    seen = 0
+    for t, images in enumerate(sizes.tests):
+        seen += images
+        learn.append(_extended(t, known, lambda i: found.learn(i, sizes.train[0]), first=1))
+        own = _extended(t, known, lambda i, m=seen: found.test(i, m), first=0)  # type: ignore[misc]
+        nothing = _extended(t, known, lambda i: found.test(i, 0), first=0)
+        for_images = own.combined(nothing, 1.0, -1.0)
+        if found.small.routes and t:
+            own = own + for_images.times(WRONGLY_ROUTED)
+        if sizes.unseen and seen:
+            own = own + for_images.times(sizes.unseen / seen)
+        test.append(replace(own, own=max(0.0, own.own)))
+    return learn, test
+
+
+def _extended(t: int, known: int, line: object, *, first: int) -> Work:
+    """What `line` says of domain t; beyond the known ones, continued from the last two."""
+    assert callable(line)
+    if t < known:
+        found: Work = line(t)
+        return found
+    last, before = known - 1, max(first, known - 2)
+    if before >= last:
+        return line(last)  # type: ignore[no-any-return]
+    growth = line(last).combined(line(before), 1.0, -1.0).times((t - last) / (last - before))
+    grown: Work = line(last) + growth
+    return Work(*(max(0.0, amount) for amount in grown))
