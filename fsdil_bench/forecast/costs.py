@@ -55,6 +55,11 @@ class RunCost:
         return sum((*self.learn, *self.test), Work())
 
     @property
+    def images(self) -> int:
+        """All different images of the stream."""
+        return sum(self.sizes.train) + sum(self.sizes.tests) + self.sizes.unseen
+
+    @property
     def shared(self) -> Work:
         """What the cache keeps for other runs."""
         images = float(sum(self.features.values()))
@@ -71,7 +76,8 @@ class RunCost:
         return total
 
     def memory(self, speed: Speed) -> float:
-        """The most bytes that tensors take at a time: weights, and the largest step."""
+        """The most bytes that are held at a time: weights and the largest step; in RAM also the
+        process itself and decoded pictures."""
         image, text = self.cost.image, self.cost.text
         images, tokens, trained_images, trained_tokens = self.kept
         weights = image.weight_bytes + (text.weight_bytes if text else 0)
@@ -85,7 +91,8 @@ class RunCost:
         if speed.precision == "bf16":
             step *= _HALF
         inference = speed.batch_size * image.live
-        return speed.baseline + weights + max(step, inference)
+        in_ram = min(_KEPT_PICTURES, self.images * 3 * self.view**2) if speed.baseline else 0.0
+        return speed.baseline + in_ram + weights + max(step, inference)
 
     def seconds(self, speed: Speed) -> dict[str, float]:
         """Seconds by what they are for: shared features and texts, learning, testing."""

@@ -24,6 +24,7 @@ DOMAINS = 3  # that are rehearsed
 _ROUND = 128  # base images come in whole batches of usual sizes
 _LARGEST_BEND = 4096  # a bound above it is not looked for
 _TESTS = (64, 512)
+_QUICK, _LARGER = 0.5, 16  # seconds of a quick rehearsal, and how much larger it may be
 #: Images that a router sends to a wrong domain are predicted once more. How many is not known.
 WRONGLY_ROUTED = 0.5
 
@@ -102,14 +103,21 @@ def _is_later(phase: Phase) -> bool:
 
 
 def rehearse_twice(subject: Subject, sizes: StreamSizes) -> Rehearsals:
-    """Rehearse a method at two sizes that are right for a stream."""
-    base = base_sizes(subject, sizes)
+    """Rehearse a method at two sizes that are right for a stream.
+
+    A quick one is rehearsed at larger sizes, since there is time, and once more at the smaller ones:
+    what libraries do when they are first called would be much of its seconds.
+    """
+    low, high = base_sizes(subject, sizes)
     domains = min(DOMAINS, len(sizes.train))
-    found = [
-        rehearse(subject, Sizes(domains, n, sizes.shots, tests))
-        for n, tests in zip(base, _TESTS, strict=True)
-    ]
-    return Rehearsals(found[0], found[1], subject.info.exemplar_free)
+    few, many = _TESTS
+    small = rehearse(subject, Sizes(domains, low, sizes.shots, few))
+    if sum(work.own for work in small.work.values()) < _QUICK:
+        small = rehearse(subject, Sizes(domains, low, sizes.shots, few))
+        high = min(sizes.train[0], low + _LARGER * (high - low))
+        many = min(max(many, *sizes.tests), _LARGER * many)
+    large = rehearse(subject, Sizes(domains, high, sizes.shots, many))
+    return Rehearsals(small, large, subject.info.exemplar_free)
 
 
 def rehearse_later(subject: Subject, sizes: StreamSizes) -> Rehearsed:
