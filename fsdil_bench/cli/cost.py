@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import console, debug_option, open_registry, plugin_option
+from .common import console, debug_option, open_registry, plugin_option, run_progress
 from .run_options import parse_seeds, run_options, run_request
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @run_options
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
 def cost(
@@ -50,6 +51,7 @@ def cost(
     hardware: Sequence[str],
     out: Path,
     as_json: bool,
+    quiet: bool,
     plugins: Sequence[str],
     **options: Any,
 ) -> None:
@@ -64,7 +66,8 @@ def cost(
     from fsdil_bench.forecast.forecaster import Forecaster
     from fsdil_bench.forecast.hardware import THIS_MACHINE
 
-    forecasters = [Forecaster(registry, name) for name in hardware or (THIS_MACHINE,)]
+    say = run_progress(quiet).say
+    forecasters = [Forecaster(registry, name, say) for name in hardware or (THIS_MACHINE,)]
     found = []
     for forecaster in forecasters:
         account = Account()

@@ -12,7 +12,7 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import debug_option, open_registry, plugin_option
+from .common import debug_option, open_registry, plugin_option, run_progress
 
 if TYPE_CHECKING:
     from fsdil_bench.plugins.registry import Registry
@@ -119,7 +119,7 @@ def sweep(
     _check_launcher(asked, registry)
     if hardware is not None and not dry_run:
         raise RequestError("--on is for forecasts", "Add --dry-run, or leave it out.")
-    forecasts = _forecasts(hardware, registry) if dry_run else None
+    forecasts = _forecasts(hardware, registry, quiet) if dry_run else None
 
     from fsdil_bench.sweeps.estimate import Costs, forecast
     from fsdil_bench.sweeps.plan import make_plan
@@ -143,14 +143,15 @@ def sweep(
     sys.exit(summary.exit_code)
 
 
-def _forecasts(hardware: str | None, registry: Registry) -> Forecasts | None:
+def _forecasts(hardware: str | None, registry: Registry, quiet: bool) -> Forecasts | None:
     if hardware == "records":
         return None
     from fsdil_bench.forecast.forecaster import Forecaster
     from fsdil_bench.forecast.hardware import THIS_MACHINE
     from fsdil_bench.sweeps.estimate import Forecasts
 
-    return Forecasts(Forecaster(registry, hardware or THIS_MACHINE))
+    say = run_progress(quiet).say
+    return Forecasts(Forecaster(registry, hardware or THIS_MACHINE, say))
 
 
 def _selection(

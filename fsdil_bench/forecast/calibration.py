@@ -173,11 +173,13 @@ def _tower_speed(
         several = _timed(lambda: run(many), place, began)
         return max(several - single, 0.1 * several) / (many - 1)
 
+    back = cost.backward + cost.weight_backward
+    if not (cost.forward and back):  # a tower without a matrix product
+        return TowerSpeed(0.0, 0.0)
     model.requires_grad_(False)
     one_way = slope(forward)
     model.requires_grad_(True)
     both_ways = slope(training)
-    back = cost.backward + cost.weight_backward
     return TowerSpeed(
         one_way / (units * cost.forward), max(both_ways - one_way, one_way) / (units * back)
     )

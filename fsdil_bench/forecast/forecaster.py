@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -62,6 +63,7 @@ class Forecaster:
 
     registry: Registry
     on: str = THIS_MACHINE
+    say: Callable[[str], None] = lambda text: None
     lookup: Lookup = field(init=False)
     _scenes: dict[str, Scene] = field(default_factory=dict)
     _backbones: dict[str, tuple[Backbone, PassCost]] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class Forecaster:
         if known not in self._rehearsals:
             both = remembered(
                 [*about, "twice", sizes.train[0], sizes.shots],
-                lambda: [_plain(each) for each in _two(rehearse_twice(subject, sizes))],
+                lambda: self._twice(subject, sizes),
             )
             small, large = map(_rehearsed, both)
             self._rehearsals[known] = Rehearsals(small, large, subject.info.exemplar_free)
@@ -154,11 +156,19 @@ class Forecaster:
             return found
         later = f"{known} {sizes.shots}"
         if later not in self._later:
-            other = remembered(
-                [*about, "later", sizes.shots], lambda: _plain(rehearse_later(subject, sizes))
-            )
+            other = remembered([*about, "later", sizes.shots], lambda: self._once(subject, sizes))
             self._later[later] = found.with_later(_rehearsed(other))
         return self._later[later]
+
+    def _twice(self, subject: Subject, sizes: StreamSizes) -> list[dict[str, Any]]:
+        self.say(f"rehearsing {subject.info.name} for {subject.stream.name}")
+        found = rehearse_twice(subject, sizes)
+        return [_plain(found.small), _plain(found.large)]
+
+    def _once(self, subject: Subject, sizes: StreamSizes) -> dict[str, Any]:
+        name = f"{subject.info.name} for {subject.stream.name}"
+        self.say(f"rehearsing {name} with {sizes.shots} images in a later domain")
+        return _plain(rehearse_later(subject, sizes))
 
     def _speed(self, request: RunRequest, scene: Scene) -> Speed:
         key = f"{request.device} {request.precision} {request.batch_size} {scene.stream.name} "
@@ -167,6 +177,7 @@ class Forecaster:
             if self.on != THIS_MACHINE:
                 self._speeds[key] = gpu_speed(self.on, request.precision)
             else:
+                self.say(f"measuring how fast {scene.backbone.name} is here")
                 self._speeds[key] = this_machine(
                     scene.backbone, scene.cost, scene.stream, scene.transform,
                     device=request.device, precision=request.precision,
@@ -186,10 +197,6 @@ def _has_outline(registry: Registry, request: RunRequest) -> bool:
     info = registry.scenario(request.scenario.dataset)
     source = load_factory(info.source, f"scenario '{info.name}'") if info.source else None
     return source is not None and source.outline is not None
-
-
-def _two(found: Rehearsals) -> tuple[Rehearsed, Rehearsed]:
-    return found.small, found.large
 
 
 def _plain(found: Rehearsed) -> dict[str, Any]:

@@ -105,8 +105,8 @@ def _is_later(phase: Phase) -> bool:
 def rehearse_twice(subject: Subject, sizes: StreamSizes) -> Rehearsals:
     """Rehearse a method at two sizes that are right for a stream.
 
-    A quick one is rehearsed at larger sizes, since there is time, and once more at the smaller ones:
-    what libraries do when they are first called would be much of its seconds.
+    A quick one is rehearsed at larger sizes, since there is time, and once more at the smaller
+    ones: what libraries do when they are first called would be much of its seconds.
     """
     low, high = base_sizes(subject, sizes)
     domains = min(DOMAINS, len(sizes.train))

@@ -19,6 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from fsdil_bench.models.backbone import Backbone
 
 _UNKNOWN_BLOCKS = 4  # of a tower that is not made of transformer blocks
+_MANY = 1 << 16  # more tokens than a vocabulary of unknown size has
 _LIVE_WIDTHS = 12  # numbers per token and width that a block holds at a time without gradients
 
 
@@ -44,11 +45,13 @@ class TowerCost:
 
 @dataclass(frozen=True)
 class PassCost:
-    """Both towers of a backbone; `text` is None where it has no text tower."""
+    """Both towers of a backbone; `text` is None where it has no text tower, and `vocabulary` the
+    number of its tokens."""
 
     image: TowerCost
     text: TowerCost | None
     embed_dim: int
+    vocabulary: int = 0
 
 
 def pass_cost(backbone: Backbone) -> PassCost:
@@ -58,13 +61,14 @@ def pass_cost(backbone: Backbone) -> PassCost:
     pixels = torch.zeros(1, 3, size, size, device="meta")
     visual: Any = model.visual
     image = _count(model, visual, model.encode_image, pixels, 1, image_tokens(visual))
-    text = None
+    text, vocabulary = None, 0
     if backbone.tokenizer is not None:
         tower: Any = getattr(model, "text", model)
         length = int(backbone.tokenizer(["a"]).shape[1])
         tokens = torch.zeros(1, length, dtype=torch.long, device="meta")
         text = _count(model, tower, model.encode_text, tokens, length, length, without=visual)
-    return PassCost(image, text, backbone.embed_dim)
+        vocabulary = getattr(getattr(tower, "token_embedding", None), "num_embeddings", _MANY)
+    return PassCost(image, text, backbone.embed_dim, vocabulary)
 
 
 def on_meta(backbone: Backbone) -> Any:

@@ -65,10 +65,6 @@ class StandIn(Backbone):
     def _make(self) -> torch.nn.Module:
         from open_clip.model import CLIP
 
-        vocabulary = 4
-        if self.tokenizer is not None:
-            # The end token has the highest id of all.
-            vocabulary = int(self.tokenizer(["a"]).max()) + 1
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             model = CLIP(
@@ -78,7 +74,7 @@ class StandIn(Backbone):
                     "head_width": _HEAD, "layers": self._cost.image.blocks,
                 },
                 {
-                    "context_length": self._length, "vocab_size": vocabulary,
+                    "context_length": self._length, "vocab_size": self._cost.vocabulary or 4,
                     "width": _TEXT_WIDTH, "heads": _TEXT_HEADS,
                     "layers": self._cost.text.blocks if self._cost.text else 1,
                 },
