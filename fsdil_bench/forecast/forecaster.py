@@ -136,23 +136,25 @@ class Forecaster:
         return self._backbones[name]
 
     def _rehearsed(self, subject: Subject, sizes: StreamSizes) -> Rehearsals:
-        """Rehearsals for these sizes. Other numbers of shots share those of base and tests."""
+        """Rehearsals for these sizes. Other numbers of shots share those of base and tests, unless
+        the method sees base images in later domains, too."""
         stream = subject.stream
         about: list[Any] = [
             "rehearsal", machine(), subject.info.name, code_version(subject.info.factory),
             as_dict(subject.config), stream.class_names, stream.synonyms, stream.transform,
             subject.backbone.name, asdict(subject.cost), subject.batch_size, len(sizes.train) > 2,
         ]  # fmt: skip
-        known = str(about)
+        free = subject.info.exemplar_free
+        known = str(about if free else [*about, sizes.shots])
         if known not in self._rehearsals:
             both = remembered(
                 [*about, "twice", sizes.train[0], sizes.shots],
                 lambda: self._twice(subject, sizes),
             )
             small, large = map(_rehearsed, both)
-            self._rehearsals[known] = Rehearsals(small, large, subject.info.exemplar_free)
+            self._rehearsals[known] = Rehearsals(small, large, free)
         found = self._rehearsals[known]
-        if len(sizes.train) < 2 or found.small.sizes.shots == sizes.shots:
+        if len(sizes.train) < 2 or found.large.sizes.shots == sizes.shots:
             return found
         later = f"{known} {sizes.shots}"
         if later not in self._later:

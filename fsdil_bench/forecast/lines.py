@@ -2,7 +2,7 @@
 
 The work of most methods grows in straight lines. While domain t is learned it is a + b n with the n
 images of the base domain; in the test after it, k + e m with the m test images seen so far; and a,
-b, k and e grow in straight lines with t. Two rehearsals give the lines of the first three domains.
+b, k and e grow in straight lines with t. Two rehearsals give the lines of the first domains.
 Images of later domains are few, so these are rehearsed in their real number.
 
 Lines bend where a method does not look at more than so many images: a batch, a sample. Such bounds
@@ -12,7 +12,6 @@ the scenario has as many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fsdil_bench.data.scenario import Stream
@@ -24,7 +23,7 @@ DOMAINS = 3  # that are rehearsed
 _ROUND = 128  # base images come in whole batches of usual sizes
 _LARGEST_BEND = 4096  # a bound above it is not looked for
 _TESTS = (64, 512)
-_QUICK, _LARGER = 0.5, 16  # seconds of a quick rehearsal, and how much larger it may be
+_QUICK, _LARGER = 0.2, 16  # seconds of a quick rehearsal, and how much larger it may be
 #: Images that a router sends to a wrong domain are predicted once more. How many is not known.
 WRONGLY_ROUTED = 0.5
 
@@ -55,7 +54,11 @@ class StreamSizes:
 
 @dataclass(frozen=True)
 class Rehearsals:
-    """Two rehearsals of one method, and what they say about any size of base and tests."""
+    """Two rehearsals of one method, and what they say about any size of base and tests.
+
+    The small one may have the base domain alone: later ones need it no second time where they
+    cannot see base images.
+    """
 
     small: Rehearsed
     large: Rehearsed
@@ -63,43 +66,48 @@ class Rehearsals:
 
     def learn(self, t: int, base: int) -> Work:
         """The work of learning domain `t` with so many base images."""
-        return self._at(("learn", t), base, [each.sizes.base for each in (self.small, self.large)])
+        if t and self.exemplar_free:
+            return self.large.work.get(("learn", t), Work())
+        sizes = self.small.sizes.base, self.large.sizes.base
+        return self._line(("learn", t), base, *sizes)
 
     def test(self, t: int, images: int) -> Work:
         """The work of the test after domain `t` on so many images."""
-        seen = [each.sizes.tests * (t + 1) for each in (self.small, self.large)]
-        return self._at(("predict", t), images, seen)
+        few, many = (each.sizes.tests * (t + 1) for each in (self.small, self.large))
+        if t < self.small.sizes.domains:
+            return self._line(("predict", t), images, few, many)
+        # What part of it is for single images is known from the test after the base domain.
+        whole = self.large.work.get(("predict", t), Work())
+        first = self.test(0, self.large.sizes.tests)
+        fixed = (
+            amount * (max(0.0, rest) / of_first if of_first else 0.0)
+            for amount, rest, of_first in zip(whole, self.test(0, 0), first, strict=True)
+        )
+        grown = images / many
+        return Work(*(f + (all_ - f) * grown for all_, f in zip(whole, fixed, strict=True)))
 
     def with_later(self, other: Rehearsed) -> Rehearsals:
-        """The same base and tests with later domains of another rehearsal."""
-        return Rehearsals(
-            self._swapped(self.small, other), self._swapped(self.large, other), self.exemplar_free
-        )
+        """The same base and tests, with a second domain as in another rehearsal.
 
-    def _swapped(self, one: Rehearsed, other: Rehearsed) -> Rehearsed:
-        later = {phase: work for phase, work in other.work.items() if _is_later(phase)}
-        if not self.exemplar_free:  # what the base images add to a later domain stays
-            for phase, work in later.items():
-                own = Rehearsals(self.small, self.large, False)
-                grown = own.learn(phase[1], one.sizes.base).combined(
-                    own.learn(phase[1], other.sizes.base), 1.0, -1.0
-                )
-                later[phase] = work + grown
-        return replace(one, work=one.work | later)
+        The third and the second are in the same proportion as here.
+        """
+        second, mine = other.work["learn", 1], self.large.work["learn", 1]
+        later = {("learn", 1): second}
+        if ("learn", 2) in self.large.work:
+            amounts = zip(second, mine, self.large.work["learn", 2], strict=True)
+            later["learn", 2] = Work(
+                *(new * (third / old if old else 1) for new, old, third in amounts)
+            )
+        return replace(self, large=replace(self.large, work=self.large.work | later))
 
-    def _at(self, phase: Phase, size: float, sizes: Sequence[int]) -> Work:
-        low, high = (each.work.get(phase, Work()) for each in (self.small, self.large))
-        flat = sizes[0] == sizes[1] or (_is_later(phase) and self.exemplar_free)
-        share = 0.0 if flat else (size - sizes[0]) / (sizes[1] - sizes[0])
-        if flat:
-            return low.combined(high, 0.5, 0.5)
-        line = low.combined(high, 1 - share, share)
+    def _line(self, phase: Phase, size: float, low: int, high: int) -> Work:
+        one, other = (each.work.get(phase, Work()) for each in (self.small, self.large))
+        if low == high:
+            return one.combined(other, 0.5, 0.5)
+        share = (size - low) / (high - low)
+        line = one.combined(other, 1 - share, share)
         # Seconds are measured, and a difference of two may come out as less than nothing.
-        return replace(line, own=max(line.own, low.own, high.own if size > sizes[1] else 0.0))
-
-
-def _is_later(phase: Phase) -> bool:
-    return phase[0] == "learn" and phase[1] > 0
+        return replace(line, own=max(line.own, other.own if size > high else 0.0))
 
 
 def rehearse_twice(subject: Subject, sizes: StreamSizes) -> Rehearsals:
@@ -111,9 +119,10 @@ def rehearse_twice(subject: Subject, sizes: StreamSizes) -> Rehearsals:
     low, high = base_sizes(subject, sizes)
     domains = min(DOMAINS, len(sizes.train))
     few, many = _TESTS
-    small = rehearse(subject, Sizes(domains, low, sizes.shots, few))
+    least = Sizes(1 if subject.info.exemplar_free else domains, low, sizes.shots, few)
+    small = rehearse(subject, least)
     if sum(work.own for work in small.work.values()) < _QUICK:
-        small = rehearse(subject, Sizes(domains, low, sizes.shots, few))
+        small = rehearse(subject, least)
         high = min(sizes.train[0], low + _LARGER * (high - low))
         many = min(max(many, *sizes.tests), _LARGER * many)
     large = rehearse(subject, Sizes(domains, high, sizes.shots, many))
@@ -121,10 +130,9 @@ def rehearse_twice(subject: Subject, sizes: StreamSizes) -> Rehearsals:
 
 
 def rehearse_later(subject: Subject, sizes: StreamSizes) -> Rehearsed:
-    """Rehearse a method for its later domains alone: with few base images, and few tests."""
+    """Rehearse a method for its second domain alone: with few base images, and few tests."""
     base = min(sizes.train[0], 2 * len(subject.stream.class_names))
-    domains = min(DOMAINS, len(sizes.train))
-    return rehearse(subject, Sizes(domains, base, sizes.shots, _TESTS[0]))
+    return rehearse(subject, Sizes(2, base, sizes.shots, _TESTS[0]))
 
 
 def base_sizes(subject: Subject, sizes: StreamSizes) -> tuple[int, int]:
@@ -140,7 +148,7 @@ def base_sizes(subject: Subject, sizes: StreamSizes) -> tuple[int, int]:
 def whole_stream(found: Rehearsals, sizes: StreamSizes) -> tuple[list[Work], list[Work]]:
     """The work of learning each domain of a stream, and that of the test after each."""
     learn, test = [], []
-    known = found.small.sizes.domains
+    known = found.large.sizes.domains
     seen = 0
     for t, images in enumerate(sizes.tests):
         seen += images
@@ -148,7 +156,7 @@ def whole_stream(found: Rehearsals, sizes: StreamSizes) -> tuple[list[Work], lis
         own = _extended(t, known, lambda i, m=seen: found.test(i, m), first=0)  # type: ignore[misc]
         nothing = _extended(t, known, lambda i: found.test(i, 0), first=0)
         for_images = own.combined(nothing, 1.0, -1.0)
-        if found.small.routes and t:
+        if found.large.routes and t:
             own = own + for_images.times(WRONGLY_ROUTED)
         if sizes.unseen and seen:
             own = own + for_images.times(sizes.unseen / seen)

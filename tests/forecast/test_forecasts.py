@@ -8,6 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from packages import TOY
 
 from fsdil_bench.data.published.outline import Outline
 from fsdil_bench.forecast.account import Account
@@ -187,7 +188,7 @@ def test_this_machine_is_measured_and_remembered(call, registry):
 
 
 def test_published_sizes_stand_for_images(call):
-    arguments = ["cost", "counting", "core50-1shot", "--plugin", PLUGIN, "--set", "passes=1"]
+    arguments = ["cost", "reading", "core50-1shot", "--plugin", PLUGIN]
     code, out, err = call(*arguments, "--on", "rtx-4090", "--seeds", "0-1")
     assert code == 0, err
     assert "their published numbers are used" in out
@@ -197,19 +198,35 @@ def test_published_sizes_stand_for_images(call):
 
 
 def test_a_dry_run_says_what_no_record_tells(call):
-    arguments = ["sweep", "--plugin", PLUGIN, "-m", "counting,reading", "-s", "core50-1shot"]
-    code, out, err = call(*arguments, "--seeds", "0-1", "--dry-run", "--on", "rtx-4090")
+    arguments = ["sweep", "--plugin", PLUGIN, "-m", "reading", "-s", "core50", "--shots", "1,2"]
+    arguments += ["--seeds", "0-1", "--dry-run", "--on", "rtx-4090"]
+    code, out, err = call(*arguments)
     assert code == 0, err
     assert "fsdil-bench data get core50" in out
     lines = out.splitlines()
     assert lines[-1].startswith("4 runs, about ")
     assert lines[-1].endswith(" on one RTX 4090")
     assert "4 by forecast" in lines[-2]
-    assert err.count("rehearsing counting") == 1
-    code, out, _ = call(*arguments, "--seeds", "0-1", "--dry-run", "--on", "rtx-4090", "--json")
+    assert len(err.splitlines()) == 2  # one rehearsal, and one more for another number of shots
+    code, out, err = call(*arguments, "--json")
+    assert not err  # remembered
     found = json.loads(out)
     total = found["total"]
     assert (total["runs"], total["by_forecast"], total["unknown"]) == (4, 4, 0)
     assert total["seconds"] == pytest.approx(sum(each["seconds"] for each in found["blocked"]))
-    features = [each["images_forward"] for each in found["blocked"] if "reading" in each["cell"]]
-    assert features[1] < features[0] / 10  # the second finds those of base and tests in the cache
+    images = [each["images_forward"] for each in found["blocked"]]
+    later = 7 * 50  # an image of every class in seven domains
+    assert images[1:] == [later, later, later]  # the rest is in the cache
+    assert images[0] > 30_000
+
+
+def test_records_are_better_than_forecasts(call, toy_run, tmp_path):
+    toy_run("toy-means", "toy-1shot", out=tmp_path / "runs")
+    arguments = ["sweep", "--plugin", TOY, "-m", "toy-means,toy-router", "-s", "toy-1shot"]
+    code, out, err = call(*arguments, "--seeds", "1", "--dry-run", "--json")
+    assert code == 0, err
+    assert {cell["method"]: cell["by"] for cell in json.loads(out)["cells"]} == {
+        "toy-means": "records",
+        "toy-router": "forecast",
+    }
+    assert "toy-means" not in err
