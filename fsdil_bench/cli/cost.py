@@ -85,8 +85,8 @@ def _summary(runs: list[RunForecast], charges: list[Charge]) -> dict[str, Any]:
         "runs": len(runs),
         "all_runs": {
             "seconds": round(sum(each.seconds for each in charges), 3),
-            "flops": sum(each.flops for each in charges),
-            "images_forward": sum(each.images for each in charges),
+            "flops": round(sum(each.flops for each in charges)),
+            "images_forward": round(sum(each.images for each in charges)),
         },
     }
 
@@ -125,7 +125,7 @@ def _show(found: Sequence[tuple[list[RunForecast], list[Charge]]]) -> None:
     heads.append("in all" if len(runs) == 1 else f"{len(runs)} runs")
     console().print(table(heads, rows))
     if run.cost.published_sizes:
-        click.echo("The images are not on disk: their published numbers are used.")
+        click.echo("The images are not here: their published numbers are used.")
     for runs, charges in found:
         total = say_seconds(sum(each.seconds for each in charges))
         number = f"{len(runs)} run{'s' * (len(runs) > 1)}"

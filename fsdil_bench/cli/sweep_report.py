@@ -77,9 +77,9 @@ def _total_numbers(
         "by_records": sum(row.by == "records" for row in rows if row.open),
         "by_forecast": len(charges),
         "unknown": sum(each.seconds is None for each in left),
-        "flops": sum(each.flops for each in charges),
-        "images_forward": sum(each.images for each in charges),
-        "peak_memory_bytes": max((each.memory for each in charges), default=0),
+        "flops": round(sum(each.flops for each in charges)),
+        "images_forward": round(sum(each.images for each in charges)),
+        "peak_memory_bytes": round(max((each.memory for each in charges), default=0)),
     }
 
 

@@ -143,6 +143,18 @@ class RunCost:
         """Plain JSON types."""
         everything = self.work + self.shared
         seconds = self.seconds(speed)
+        shared = sum(self.features.values())
+        counts = {
+            "flops": self.flops(everything),
+            "flops_shared": self.flops(self.shared),
+            "images_forward": everything.image_frozen + everything.image_forward,
+            "images_backward": everything.image_backward,
+            "images_shared": shared,
+            "text_tokens_forward": everything.text_frozen + everything.text_forward,
+            "text_tokens_backward": everything.text_backward,
+            "views": everything.plain_views + everything.augmented_views + shared,
+            "peak_memory_bytes": self.memory(speed),
+        }
         return {
             "method": self.method,
             "scenario": self.scenario,
@@ -150,15 +162,7 @@ class RunCost:
             "hardware": speed.name,
             "precision": speed.precision,
             "published_sizes": self.published_sizes,
-            "flops": self.flops(everything),
-            "flops_shared": self.flops(self.shared),
-            "images_forward": everything.image_frozen + everything.image_forward,
-            "images_backward": everything.image_backward,
-            "images_shared": float(sum(self.features.values())),
-            "text_tokens_forward": everything.text_frozen + everything.text_forward,
-            "text_tokens_backward": everything.text_backward,
-            "views": everything.plain_views + everything.augmented_views,
-            "peak_memory_bytes": self.memory(speed),
+            **{name: round(count) for name, count in counts.items()},
             "seconds": {name: round(value, 3) for name, value in seconds.items()},
             "seconds_total": round(sum(seconds.values()), 3),
         }

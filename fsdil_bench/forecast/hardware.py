@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from fsdil_bench.errors import RequestError, unknown
 
@@ -143,21 +142,5 @@ def find_gpu(name: str) -> Gpu:
     return GPUS[plain[_plain(name)]]
 
 
-def gpu_of(device_name: str) -> str:
-    """The entry of the table that a device reported by CUDA is; empty if none is."""
-    known = _plain(device_name)
-    fitting = [name for name in GPUS if _plain(name) in known]
-    return max(fitting, key=len, default="")
-
-
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("nvidia", "").replace("geforce", ""))
-
-
-def hardware_table() -> list[dict[str, Any]]:
-    """All entries, as plain JSON types."""
-    return [
-        {"name": name, "title": gpu.title, "memory_gb": gpu.memory, "tflops": gpu.peaks,
-         "efficiency": {each: gpu.efficiency[each] for each in gpu.peaks}}
-        for name, gpu in GPUS.items()
-    ]  # fmt: skip

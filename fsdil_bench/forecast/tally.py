@@ -29,9 +29,8 @@ class Work:
 
     `frozen` passes are those of the frozen backbone, which always computes in fp32; `forward` are
     all others. `backward` is for gradients of activations, `weights` for those of weights.
-    `calls` are blocks that were called, forward and backward. `fresh_views` are views of images
-    that must be decoded, `views` of those in memory. `own` are seconds of one processor that the
-    rehearsal took: everything but the arithmetic of the towers.
+    `calls` are blocks that were called, forward and backward, `own` are seconds of one processor
+    that the rehearsal took: everything but the arithmetic of the towers.
     """
 
     image_frozen: float = 0.0

@@ -136,7 +136,8 @@ def forecast(
         if row.seconds is not None:
             row = replace(row, by="records")
         elif row.open and forecasts is not None:
-            charge = forecasts.charge(cell.request)
+            # As it was asked for: what is usual here may not be usual there.
+            charge = forecasts.charge(replace(cell.request, precision=cell.asked_precision))
             if charge is not None:
                 row = replace(row, seconds=charge.seconds, by="forecast", charge=charge)
         lacking = 1 - state.domains / cell.domains if cell.domains else 1.0
@@ -155,10 +156,10 @@ def charge_dict(charge: Charge | None) -> dict[str, Any]:
     if charge is None:
         return {}
     return {
-        "flops": charge.flops,
-        "images_forward": charge.images,
-        "images_backward": charge.images_trained,
-        "peak_memory_bytes": charge.memory,
+        "flops": round(charge.flops),
+        "images_forward": round(charge.images),
+        "images_backward": round(charge.images_trained),
+        "peak_memory_bytes": round(charge.memory),
     }
 
 

@@ -13,7 +13,7 @@ from packages import TOY
 from fsdil_bench.data.published.outline import Outline
 from fsdil_bench.forecast.account import Account
 from fsdil_bench.forecast.forecaster import Forecaster
-from fsdil_bench.forecast.hardware import GPUS, gpu_of, gpu_speed
+from fsdil_bench.forecast.hardware import GPUS, gpu_speed
 from fsdil_bench.forecast.tally import Work
 from fsdil_bench.plugins.descriptors import ScenarioInfo
 from fsdil_bench.plugins.registry import load_registry
@@ -152,7 +152,7 @@ def test_every_entry_of_the_table_is_complete(name):
     assert set(gpu.peaks) <= set(gpu.efficiency)
     assert all(0 < part < 1 for part in gpu.efficiency.values())
     assert gpu.memory > 8
-    assert gpu_of(f"NVIDIA GeForce {gpu.title} 24GB") == name
+    assert gpu_speed(f"NVIDIA {gpu.title}", "auto").title == gpu.title
 
 
 def test_seconds_follow_the_table(cost):
