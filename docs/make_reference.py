@@ -34,7 +34,8 @@ API: dict[str, tuple[str, list[str]]] = {
     "What a method is shown": ("", ["TrainDomain", "TrainBatch", "Batch", "Backbone"]),
     "Scenarios": (
         "",
-        ["Stream", "Domain", "Samples", "ScenarioRequest", "DataSource", "Download", "Remark"],
+        ["Stream", "Domain", "Samples", "ScenarioRequest", "DataSource", "Download", "Remark",
+         "Outline"],
     ),
     "Images in files": (
         "",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         read_image,
         starts_like_an_image,
     )
+    from .data.published.outline import Outline
     from .data.streams import load_stream
     from .data.train_test_copies import describe_copies, drop_copies, find_copies
     from .data.transforms import ImageSpec
@@ -69,6 +70,7 @@ _LAZY = {
     "KnownTexts": "models.clip.known_texts",
     "Launcher": "sweeps.launchers.launcher",
     "LauncherSetup": "sweeps.launchers.launcher",
+    "Outline": "data.published.outline",
     "Record": "records.record",
     "Resources": "sweeps.launchers.launcher",
     "Task": "sweeps.launchers.launcher",
@@ -114,6 +116,7 @@ __all__ = [
     "LauncherSetup",
     "Method",
     "MethodInfo",
+    "Outline",
     "PluginError",
     "Record",
     "RecordError",

@@ -41,6 +41,7 @@ SHORT = "--set base_epochs=0 --set epochs=0 --set least_views=1 --set synonyms=f
 WEIGHTS = "needs ViT-B/16's weights"
 TRAINS = "trains for minutes"
 DOWNLOADS = "downloads gigabytes"
+REHEARSES = "rehearses for long"
 INSTALLS = "installs a package"
 CLUSTER = "needs a cluster; tests/sweeps runs these launchers on small ones"
 SLOW = "run by the slow tests of tests/test_examples.py"
@@ -65,6 +66,15 @@ INSTEAD = {
     "python -m pytest examples/fsdil-hello": Instead(SLOW),
     "fsdil-bench sweep --methods ncm,slda,ranpac --scenarios drawn --shots 1,2,4,8 --seeds 0-2 "
     "--jobs 2": Instead("36 runs", more="--shots 1 --seeds 0"),
+    "fsdil-bench sweep sweeps/drawn.toml --jobs 2 --dry-run": Instead(
+        REHEARSES, more="--on records"
+    ),
+    "fsdil-bench sweep sweeps/paper.toml --dry-run --on rtx-4090": Instead(
+        REHEARSES, more="--methods lwf --scenarios cddb-hard-1shot --seeds 0"
+    ),
+    "fsdil-bench cost cvlc core50-1shot --on rtx-4090 --on a100": Instead(
+        REHEARSES, more="--set synonyms=false --order s1,s2 --set epochs=1"
+    ),
     "fsdil-bench data get core50": Instead(DOWNLOADS, more="--dry-run"),
     "fsdil-bench data get cddb-hard": Instead("is had by hand", more="--dry-run"),
     "fsdil-bench data get domainnet": Instead(DOWNLOADS, more="--dry-run"),

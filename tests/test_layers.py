@@ -28,7 +28,7 @@ LAYERS = (
     ("models",),
     ("records",),
     ("runs",),
-    ("analysis", "avalanche", "checks"),
+    ("analysis", "avalanche", "checks", "forecast"),
     ("report", "sweeps"),
     ("cli",),
     ("__init__", "__main__"),

@@ -27,6 +27,7 @@ KINDS = {
     "bases": ("bases", "base domains for run --reuse-base"),
     "listings": ("complete", "data sets found complete"),
     "models": ("open-clip-*.json", "names of open_clip's models"),
+    "forecasts": ("forecast", "rehearsals and speeds for forecasts"),
     "damaged": ("*.damaged", "damaged files put aside"),
 }
 

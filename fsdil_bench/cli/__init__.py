@@ -23,6 +23,7 @@ from fsdil_bench.system.waiting_threads import wait_politely
 from .cache import cache
 from .check import check
 from .compare import compare, rank
+from .cost import cost
 from .data import data
 from .leaderboard import leaderboard
 from .listing import listing
@@ -134,7 +135,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    run, sweep, tune, check, listing, data, cache, show, compare, rank, leaderboard, paper, verify,
-    submit, new_method, new_scenario,
+    run, sweep, tune, cost, check, listing, data, cache, show, compare, rank, leaderboard, paper,
+    verify, submit, new_method, new_scenario,
 ):  # fmt: skip
     cli.add_command(command)

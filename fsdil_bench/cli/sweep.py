@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import debug_option, open_registry, plugin_option
+from fsdil_bench.errors import RequestError
+
+from .common import debug_option, open_registry, plugin_option, run_progress
 
 if TYPE_CHECKING:
     from fsdil_bench.plugins.registry import Registry
-    from fsdil_bench.sweeps.estimate import Costs
+    from fsdil_bench.sweeps.estimate import Costs, Forecasts
     from fsdil_bench.sweeps.plan import Plan
     from fsdil_bench.sweeps.request import Selection, Sweep
     from fsdil_bench.sweeps.session import Summary
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     "  fsdil-bench sweep -m 'cvlc*' -s drawn --shots 1,2,4,8 --jobs 2 --dry-run\n"
     "  fsdil-bench sweep -m ncm,slda -s drawn-1shot --seeds 0-2 --orders 5\n"
     "  fsdil-bench sweep sweeps/drawn.toml --jobs 2\n"
+    "  fsdil-bench sweep sweeps/paper.toml --dry-run --on rtx-4090\n"
     "\n"
     "The same command again runs what is missing or has failed. With a FILE, --methods,\n"
     "--scenarios, --shots and --seeds choose among its runs. Exit codes: 0 all complete, 1 some\n"
@@ -70,6 +73,11 @@ if TYPE_CHECKING:
     help="Estimate costs from the records below this folder, too; may be given several times.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the cells, their state and cost; run nothing.")
+@click.option(
+    "--on", "hardware", metavar="HARDWARE",
+    help="With --dry-run, forecast the cost on this hardware, such as rtx-4090: see `cost --help`. "
+    "`records` forecasts nothing.  [default: this machine, where there are no records]",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
@@ -86,6 +94,7 @@ def sweep(
     launcher_settings: Sequence[str],
     costs_from: Sequence[Path],
     dry_run: bool,
+    hardware: str | None,
     as_json: bool,
     quiet: bool,
     plugins: Sequence[str],
@@ -108,6 +117,9 @@ def sweep(
     options = {**asked.launcher_options, **parse_assignments(launcher_settings)}
     asked = replace(asked, launcher_options=options)
     _check_launcher(asked, registry)
+    if hardware is not None and not dry_run:
+        raise RequestError("--on is for forecasts", "Add --dry-run, or leave it out.")
+    forecasts = _forecasts(hardware, registry, quiet) if dry_run else None
 
     from fsdil_bench.sweeps.estimate import Costs, forecast
     from fsdil_bench.sweeps.plan import make_plan
@@ -116,9 +128,12 @@ def sweep(
 
     plan = make_plan(asked, registry)
     out = Path(asked.settings.out)
-    costs = Costs.of_records([out, *costs_from])
+    # Records tell how long runs took here, which says little about other hardware.
+    named = forecasts is not None and forecasts.forecaster.on != "this-machine"
+    costs = Costs() if named else Costs.of_records([out, *costs_from])
     if dry_run:
-        show_plan(plan, forecast(plan, costs), asked.settings.jobs or 1, as_json)
+        rows, missing = forecast(plan, costs, forecasts)
+        show_plan(plan, rows, missing, forecasts, asked.settings.jobs or 1, as_json)
         return
     summary = _run(asked, plan, costs, registry, quiet)
     if as_json:
@@ -126,6 +141,17 @@ def sweep(
     else:
         show_summary(summary)
     sys.exit(summary.exit_code)
+
+
+def _forecasts(hardware: str | None, registry: Registry, quiet: bool) -> Forecasts | None:
+    if hardware == "records":
+        return None
+    from fsdil_bench.forecast.forecaster import Forecaster
+    from fsdil_bench.forecast.hardware import THIS_MACHINE
+    from fsdil_bench.sweeps.estimate import Forecasts
+
+    say = run_progress(quiet).say
+    return Forecasts(Forecaster(registry, hardware or THIS_MACHINE, say))
 
 
 def _selection(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from fsdil_bench.forecast.words import say_bytes, say_flops
 from fsdil_bench.report.terminal import table
-from fsdil_bench.sweeps.estimate import Forecast, say_seconds
+from fsdil_bench.sweeps.estimate import Forecast, Forecasts, Missing, charge_dict, say_seconds
 from fsdil_bench.sweeps.plan import Cell, Plan
 from fsdil_bench.sweeps.scheduler import counts
 from fsdil_bench.sweeps.session import Summary
@@ -17,13 +19,25 @@ from fsdil_bench.sweeps.states import RunState, state_of
 from .common import console
 
 
-def show_plan(plan: Plan, rows: Sequence[Forecast], jobs: int, as_json: bool) -> None:
+def show_plan(
+    plan: Plan,
+    rows: Sequence[Forecast],
+    missing: Sequence[Missing],
+    forecasts: Forecasts | None,
+    jobs: int,
+    as_json: bool,
+) -> None:
     """The cells of a sweep, how far they are, and what they will cost."""
     if as_json:
         left_out = {
-            "blocked": [{"cell": str(run), "reason": why} for run, why in plan.blocked],
+            "blocked": [
+                {"cell": str(run), "reason": why, "seconds": each.seconds,
+                 **charge_dict(each.charge)}
+                for (run, why), each in zip(plan.blocked, missing, strict=True)
+            ],
             "planned": [str(run) for run in plan.planned],
-        }
+            "total": _total_numbers(rows, missing, forecasts),
+        }  # fmt: skip
         click.echo(json.dumps({"cells": [row.to_dict() for row in rows]} | left_out, indent=1))
         return
     if rows:
@@ -31,10 +45,12 @@ def show_plan(plan: Plan, rows: Sequence[Forecast], jobs: int, as_json: bool) ->
         lines = [
             [row.cell.request.method, row.cell.request.scenario, row.cell.request.seed,
              *([_say_number(row.cell)] if orders else []),
-             _say_state(row.state, row.cell.domains), say_seconds(row.seconds) if row.open else ""]
+             _say_state(row.state, row.cell.domains), say_seconds(row.seconds) if row.open else "",
+             row.by if row.open else ""]
             for row in rows
         ]  # fmt: skip
-        heads = ["method", "scenario", "seed", *(["order"] if orders else []), "state", "cost"]
+        order = ["order"] if orders else []
+        heads = ["method", "scenario", "seed", *order, "state", "cost", "by"]
         console().print(table(heads, lines))
         for line in order_lines([row.cell for row in rows]):
             click.echo(line)
@@ -43,6 +59,51 @@ def show_plan(plan: Plan, rows: Sequence[Forecast], jobs: int, as_json: bool) ->
         click.echo("There is nothing that can be run here.")
     for note in notes(plan):
         click.echo(note)
+    if forecasts is not None:
+        for line in _outlook(rows, missing, forecasts):
+            click.echo(line)
+
+
+def _total_numbers(
+    rows: Sequence[Forecast], missing: Sequence[Missing], forecasts: Forecasts | None
+) -> dict[str, Any]:
+    """All runs that are left, also those that cannot be made here, as plain JSON types."""
+    left: list[Forecast | Missing] = [*(row for row in rows if row.open), *missing]
+    charges = [each.charge for each in left if each.charge is not None]
+    return {
+        "runs": len(left),
+        "hardware": forecasts.forecaster.on if forecasts is not None else None,
+        "seconds": sum(each.seconds for each in left if each.seconds is not None),
+        "by_records": sum(row.by == "records" for row in rows if row.open),
+        "by_forecast": len(charges),
+        "unknown": sum(each.seconds is None for each in left),
+        "flops": round(sum(each.flops for each in charges)),
+        "images_forward": round(sum(each.images for each in charges)),
+        "peak_memory_bytes": round(max((each.memory for each in charges), default=0)),
+    }
+
+
+def _outlook(
+    rows: Sequence[Forecast], missing: Sequence[Missing], forecasts: Forecasts
+) -> list[str]:
+    """What forecasts say of all runs together; nothing if there was no need of any."""
+    numbers = _total_numbers(rows, missing, forecasts)
+    lines = [f"no forecast: {problem}" for problem in forecasts.problems]
+    if not numbers["by_forecast"]:
+        return lines
+    parts = {"records": numbers["by_records"], "forecast": numbers["by_forecast"]}
+    known = ", ".join(f"{number} by {name}" for name, number in parts.items() if number)
+    lines.append(
+        f"forecast: {say_flops(numbers['flops'])}, {numbers['images_forward']:,.0f} images through "
+        f"the tower, at most {say_bytes(numbers['peak_memory_bytes'])} of memory"
+    )
+    unknown = f", and {numbers['unknown']} of unknown cost" if numbers["unknown"] else ""
+    runs = numbers["runs"] - numbers["unknown"]
+    return [
+        *lines,
+        f"{runs} runs ({known}){unknown}",
+        f"{runs} runs, about {say_seconds(numbers['seconds'])} on {forecasts.article}",
+    ]
 
 
 def _say_number(cell: Cell) -> str:

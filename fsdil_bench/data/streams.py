@@ -74,10 +74,13 @@ def open_stream(
     request: StreamRequest,
     registry: Registry | None = None,
     build: Callable[[ScenarioInfo, ScenarioRequest], Stream] | None = None,
+    *,
+    on_disk: bool = True,
 ) -> Stream:
     """The stream that a request asks for.
 
     `build` replaces `build_stream`: whoever needs many seeds and shots of a data set reads it once.
+    One that needs no images says so (`on_disk`), and they are not looked for.
     """
     identity = request.scenario
     if SEALED in os.environ:
@@ -93,7 +96,7 @@ def open_stream(
             f"scenario '{info.name}' has no variant '{identity.variant}'", f"It has: {offered}."
         )
     validating = identity.variant == VALIDATION and VALIDATION not in info.variants
-    data = find_data(info, request.data) if info.needs_data else request.data
+    data = find_data(info, request.data) if info.needs_data and on_disk else request.data
     asked = ScenarioRequest(
         "" if validating else identity.variant,
         Path(data).expanduser() if data else None,

@@ -80,6 +80,8 @@ class BackboneInfo:
     With a `pattern` such as "<MODEL>:<weights>" it stands for a family: for every name of that
     form, which the factory is then called with. `example` is such a name, and `check`, a function
     of the name, says what is wrong with one before the data is read, if it can without torch.
+    `outline`, a function of the name, returns the same `Backbone` with random weights, for
+    forecasts where the weights are not on disk.
     """
 
     name: str
@@ -89,6 +91,7 @@ class BackboneInfo:
     pattern: str = ""
     example: str = ""
     check: Factory | None = None
+    outline: Factory | None = None
 
     def covers(self, name: str) -> bool:
         """Whether `name` is this backbone, or one of this family."""

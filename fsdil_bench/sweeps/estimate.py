@@ -1,6 +1,8 @@
-"""What runs will cost, from the records of earlier ones: the same method on the same data set.
+"""What the runs of a sweep will cost: by the records of earlier ones, else by a forecast.
 
-Runs with the same number of shots count if there are any, else those with other numbers.
+Records of the same method on the same data set count; those with the same number of shots if there
+are any, else those with other numbers. They were measured, so they are better than a forecast
+(`fsdil_bench.forecast`), which needs none, and neither images nor weights.
 """
 
 from __future__ import annotations
@@ -9,16 +11,22 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fsdil_bench.data.scenario import ScenarioId
-from fsdil_bench.errors import RecordError, RequestError
+from fsdil_bench.errors import FsdilError, RecordError, RequestError
 from fsdil_bench.records.record import RECORD_FILE, Record
 
 from .plan import Cell, Plan
+from .request import SweepRun
 from .states import RunState, state_of
+
+if TYPE_CHECKING:
+    from fsdil_bench.forecast.account import Charge
+    from fsdil_bench.forecast.forecaster import Forecaster
+    from fsdil_bench.runs.request import RunRequest
 
 
 class Costs:
@@ -56,11 +64,16 @@ class Costs:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is on disk of a cell, and the seconds it still takes (None: unknown)."""
+    """What is on disk of a cell, and the seconds it still takes (None: unknown).
+
+    `by` says how they are known: by "records" or by a "forecast". Only a forecast has a `charge`.
+    """
 
     cell: Cell
     state: RunState
     seconds: float | None
+    by: str = ""
+    charge: Charge | None = None
 
     @property
     def open(self) -> bool:
@@ -75,18 +88,79 @@ class Forecast:
             "domains": state.domains,
             "why": state.why,
             "seconds": self.seconds if self.open else 0,
+            "by": self.by,
+            **charge_dict(self.charge),
         }
 
 
-def forecast(plan: Plan, costs: Costs) -> list[Forecast]:
-    """All cells of a plan, with the cost of what they lack."""
+@dataclass(frozen=True)
+class Missing:
+    """A run that cannot be made here, and what it would take where images and weights are."""
+
+    run: SweepRun
+    seconds: float | None
+    charge: Charge | None = None
+
+
+class Forecasts:
+    """Forecasts of the runs of a sweep; what cannot be rehearsed is noted once."""
+
+    def __init__(self, forecaster: Forecaster) -> None:
+        from fsdil_bench.forecast.account import Account
+
+        self.forecaster = forecaster
+        self.problems: list[str] = []
+        self.article = ""
+        self._account = Account()
+
+    def charge(self, request: RunRequest) -> Charge | None:
+        """What a run costs after those that were asked for before; None if nobody can tell."""
+        try:
+            run = self.forecaster.forecast(request)
+        except FsdilError as error:
+            if error.message not in self.problems:
+                self.problems.append(error.message)
+            return None
+        self.article = run.speed.article
+        return self._account.charge(run)
+
+
+def forecast(
+    plan: Plan, costs: Costs, forecasts: Forecasts | None = None
+) -> tuple[list[Forecast], list[Missing]]:
+    """All cells of a plan with the cost of what they lack, and the runs that it leaves out."""
     rows = []
     for cell in plan.cells:
         state = state_of(cell.folder)
-        whole = costs.seconds(cell.request.method, cell.request.scenario)
+        row = Forecast(cell, state, costs.seconds(cell.request.method, cell.request.scenario))
+        if row.seconds is not None:
+            row = replace(row, by="records")
+        elif row.open and forecasts is not None:
+            # As it was asked for: what is usual here may not be usual there.
+            charge = forecasts.charge(replace(cell.request, precision=cell.asked_precision))
+            if charge is not None:
+                row = replace(row, seconds=charge.seconds, by="forecast", charge=charge)
         lacking = 1 - state.domains / cell.domains if cell.domains else 1.0
-        rows.append(Forecast(cell, state, None if whole is None else whole * lacking))
-    return rows
+        if row.seconds is not None:
+            row = replace(row, seconds=row.seconds * lacking)
+        rows.append(row)
+    missing = []
+    for run, _ in plan.blocked:
+        charge = forecasts.charge(run.request) if forecasts is not None else None
+        missing.append(Missing(run, charge.seconds if charge else None, charge))
+    return rows, missing
+
+
+def charge_dict(charge: Charge | None) -> dict[str, Any]:
+    """What a forecast says besides seconds, as plain JSON types."""
+    if charge is None:
+        return {}
+    return {
+        "flops": round(charge.flops),
+        "images_forward": round(charge.images),
+        "images_backward": round(charge.images_trained),
+        "peak_memory_bytes": round(charge.memory),
+    }
 
 
 def say_seconds(seconds: float | None) -> str:

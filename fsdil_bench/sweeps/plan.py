@@ -29,7 +29,8 @@ class Cell:
 
     `key` is its folder below `out`, and so the same in every sweep. `domains` is their number,
     `base` the folder of the base domain if runs share it, `order_number` the number of its order
-    if there are several.
+    if there are several, `asked_precision` what the sweep says where the request has what it means
+    here.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Cell:
     domains: int = 0
     base: Path | None = None
     order_number: int | None = None
+    asked_precision: str = "auto"
 
     def __str__(self) -> str:
         number = self.order_number
@@ -119,6 +121,7 @@ def _cell(run: SweepRun, out: Path, registry: Registry, lookup: Lookup) -> Cell:
         domains=len(job.stream.domains),
         base=base_folder(job) if request.reuse_base else None,
         order_number=run.order.number if run.order else None,
+        asked_precision=run.request.precision,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource
+from fsdil_bench import DataError, DataSource, Outline, ScenarioRequest
 
+from ..names import class_texts
 from .cddb_hard import CLASSES, PLACES, TRAINING, real_and_fake
 from .findings import Findings
 from .image_folders import find_images
@@ -36,7 +37,18 @@ SOURCE = DataSource(
         f"Of the data set only {', '.join(TRAINING)} are needed.",
     ),
     size="10.4 GB",
+    outline="fsdil_scenarios.published.cddb_hard_source:outline",
 )
+
+
+def outline(request: ScenarioRequest) -> Outline:
+    """How many images CDDB-Hard has in every domain."""
+    names, synonyms = class_texts("cddb-hard", CLASSES, request.names, request.synonyms)
+    images = {}
+    for domain, parts in IMAGES.items():
+        train = parts["train"] if request.variant == "balanced" else TRAINING[domain]
+        images[domain] = (sum(train), sum(parts["val"]))
+    return Outline(names, images, synonyms, "cddb")
 
 
 def verify(root: Path) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource, Download
+from fsdil_bench import DataError, DataSource, Download, Outline, ScenarioRequest
 
-from .core50 import FOLDER, OBJECTS, SESSIONS, TEST_SESSIONS
+from ..names import class_texts
+from .core50 import FOLDER, GAP, OBJECTS, SESSIONS, TEST_FRACTION, TEST_SESSIONS
 from .findings import Findings
 from .image_folders import find_images
 
@@ -35,7 +36,20 @@ SOURCE = DataSource(
         ),
     ),
     size="5.9 GB",
+    outline="fsdil_scenarios.published.core50_source:outline",
 )
+
+
+def outline(request: ScenarioRequest) -> Outline:
+    """How many frames CORe50 has in every session."""
+    names, synonyms = class_texts("core50", OBJECTS, request.names, request.synonyms)
+    left_out = 2 * GAP * len(OBJECTS) if request.variant == "blocks" else 0
+    images = {}
+    for place, session in enumerate(SESSIONS, 1):
+        test = round(TEST_FRACTION * FRAMES[session])
+        images[f"s{place}"] = (FRAMES[session] - test - left_out, test)
+    unseen = TEST_SESSIONS if request.variant == "sessions" else ()
+    return Outline(names, images, synonyms, "core50", {f"session {n}": FRAMES[n] for n in unseen})
 
 
 def verify(root: Path) -> list[str]:

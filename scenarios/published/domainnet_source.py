@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource, Download
+from fsdil_bench import DataError, DataSource, Download, Outline, ScenarioRequest
 
+from ..names import class_folders, class_texts, dn4il_folders
 from .domainnet import (
     CLASSES,
     DOMAINS,
@@ -102,6 +103,7 @@ SOURCE = DataSource(
         *_ARCHIVES,
     ),
     size="18 GB",
+    outline="fsdil_scenarios.published.domainnet_source:outline",
 )
 
 DN4IL_SOURCE = DataSource(
@@ -118,7 +120,32 @@ DN4IL_SOURCE = DataSource(
     ),
     size="18 GB",
     folder="domainnet",
+    outline="fsdil_scenarios.published.domainnet_source:outline_dn4il",
 )
+
+
+def outline(request: ScenarioRequest) -> Outline:
+    """About how many images DomainNet has in every domain without the classes that are dropped.
+
+    The lists of all 345 classes are counted; the 306 that stay have their share of the images.
+    """
+    kept = [name for name in class_folders("domainnet") if name not in DROPPED]
+    return _outline(request, kept)
+
+
+def outline_dn4il(request: ScenarioRequest) -> Outline:
+    """At most how many images DN4IL has: its own lists name fewer than DomainNet's."""
+    return _outline(request, dn4il_folders())
+
+
+def _outline(request: ScenarioRequest, kept: Sequence[str]) -> Outline:
+    names, synonyms = class_texts("domainnet", kept, request.names, request.synonyms)
+    share = len(kept) / CLASSES
+    images = {
+        domain: (round(share * train), round(share * test))
+        for domain, (train, test) in IMAGES.items()
+    }
+    return Outline(names, images, synonyms, "domainnet")
 
 
 def verify(root: Path) -> list[str]:
@@ -148,8 +175,6 @@ def verify(root: Path) -> list[str]:
 
 def verify_dn4il(root: Path) -> list[str]:
     """What is wrong with DN4IL at `root`, one line each."""
-    from ..names import dn4il_folders
-
     wanted = set(dn4il_folders())
     try:
         findings, place, lists = _find(root, "dn4il")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource
+from fsdil_bench import DataError, DataSource, Outline, ScenarioRequest
 
-from ..names import class_folders
+from ..names import class_folders, class_texts
 from .findings import Findings
 from .image_folders import find_images
-from .office_home import DOMAINS, IMAGE_PLACES, real_world
+from .office_home import DOMAINS, IMAGE_PLACES, TEST_FRACTION, real_world
 
 #: Images of each domain; 15,588 in all.
 IMAGES = {"Real World": 4357, "Product": 4439, "Clipart": 4365, "Art": 2427}
@@ -28,7 +28,16 @@ SOURCE = DataSource(
         "Download the archive (about 1 GB) and unpack it into the folder named above.",
     ),
     size="1.2 GB",
+    outline="fsdil_scenarios.published.office_home_source:outline",
 )
+
+
+def outline(request: ScenarioRequest) -> Outline:
+    """How many images Office-Home has in every domain."""
+    classes = class_folders("office-home")
+    names, synonyms = class_texts("office-home", classes, request.names, request.synonyms)
+    tests = {domain: round(TEST_FRACTION * IMAGES[domain]) for domain in DOMAINS}
+    return Outline(names, {d: (IMAGES[d] - test, test) for d, test in tests.items()}, synonyms)
 
 
 def verify(root: Path) -> list[str]:

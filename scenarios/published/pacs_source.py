@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsdil_bench import DataError, DataSource
+from fsdil_bench import DataError, DataSource, Outline, ScenarioRequest
 
+from ..names import class_texts
 from .findings import Findings
 from .image_folders import find_images
 from .image_lists import class_labels
-from .pacs import CLASSES, DOMAINS, IMAGE_PLACES, list_place, read_lists
+from .pacs import CLASSES, DOMAINS, IMAGE_PLACES, TEST_FRACTION, list_place, read_lists
 
 #: Images of each domain; 9,991 in all.
 IMAGES = {"photo": 1670, "art_painting": 2048, "cartoon": 2344, "sketch": 3929}
@@ -30,7 +31,15 @@ SOURCE = DataSource(
         "Unpack the images into the folder named above and put the text files beside them.",
     ),
     size="0.2 GB",
+    outline="fsdil_scenarios.published.pacs_source:outline",
 )
+
+
+def outline(request: ScenarioRequest) -> Outline:
+    """How many images PACS has in every domain, split as where there are no lists."""
+    names, synonyms = class_texts("pacs", CLASSES, request.names, request.synonyms)
+    tests = {domain: round(TEST_FRACTION * IMAGES[domain]) for domain in DOMAINS}
+    return Outline(names, {d: (IMAGES[d] - test, test) for d, test in tests.items()}, synonyms)
 
 
 def verify(root: Path) -> list[str]:

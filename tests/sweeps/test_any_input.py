@@ -204,9 +204,8 @@ def test_a_command_line_is_planned_in_full_or_refused(
 ):
     given_ = {"--shots": shots, "--seeds": seeds, "--orders": orders, "--set": setting}
     words = [f"{option}={text}" for option, text in given_.items() if text is not None]
-    code, out, err = call(
-        "sweep", "-m", "ncm", "-s", "toy", "--plugin", TOY, "--dry-run", "--json", *words
-    )
+    dry = ["--plugin", TOY, "--dry-run", "--json", "--on=records"]
+    code, out, err = call("sweep", "-m", "ncm", "-s", "toy", *dry, *words)
     assert not list(tmp_path.iterdir())
     if code == 0:
         plan = json.loads(out)

@@ -110,7 +110,7 @@ def test_in_a_file(call, tmp_path, content, words):
 
 def test_single_cells_need_no_grid(call, tmp_path):
     (tmp_path / "some.toml").write_text("[[include]]\nmethod = 'toy-means'\nscenario='toy-1shot'\n")
-    code, out, _ = call("sweep", "--plugin", TOY, "some.toml", "--dry-run")
+    code, out, _ = call("sweep", "--plugin", TOY, "some.toml", "--dry-run", "--on=records")
     assert code == 0
     assert "1 runs: 1 missing" in out
     code, _, err = call("sweep", "--plugin", TOY, "some.toml", "--seeds", "7", "--dry-run")

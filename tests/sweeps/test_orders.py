@@ -158,7 +158,7 @@ def test_missing_data_blocks_runs_with_orders_too(plan, monkeypatch):
 def test_a_sweep_over_orders_shows_them_and_the_spread(call):
     cells = ["sweep", "--plugin", TOY, "--threads", 1, "-m", "toy-means", "-s", "toy-1shot"]
     cells += ["--orders", 2, "--seeds", "0-1"]
-    code, out, _ = call(*cells, "--dry-run")
+    code, out, _ = call(*cells, "--dry-run", "--on=records")
     assert code == 0
     assert "order 1 of toy: " in out
     code, out, err = call(*cells)

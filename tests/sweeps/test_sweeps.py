@@ -27,7 +27,7 @@ def call(call):
 
 def test_a_sweep_with_a_failing_method(call, tmp_path):
     cells = ["-m", "toy-means,toy-raisesinlearn", "-s", "toy-1shot", "--seeds", "0", "-j", 2]
-    code, out, _ = call(*cells, "--dry-run")
+    code, out, _ = call(*cells, "--dry-run", "--on=records")
     assert code == 0
     assert "2 runs: 2 missing. Left: unknown." in out
     assert not (tmp_path / "runs").exists()
@@ -46,7 +46,7 @@ def test_a_sweep_with_a_failing_method(call, tmp_path):
     assert record.provenance["threads"] == 1
     assert record.provenance["command"].startswith("fsdil-bench run --method toy-means")
 
-    code, out, _ = call(*cells, "--dry-run", "--json")
+    code, out, _ = call(*cells, "--dry-run", "--json", "--on=records")
     states = {cell["method"]: cell["state"] for cell in json.loads(out)["cells"]}
     assert states == {"toy-means": "done", "toy-raisesinlearn": "failed"}
 
@@ -78,7 +78,7 @@ def test_wrong_requests_are_said_before_anything_runs(call, tmp_path):
 
 def test_missing_data_blocks_its_cells_only(call):
     code, out, _ = call(
-        "-m", "ncm,toy-means", "-s", "core50-1shot,toy-1shot", "--dry-run", "--json"
+        "-m", "ncm,toy-means", "-s", "core50-1shot,toy-1shot", "--dry-run", "--json", "--on=records"
     )
     plan = json.loads(out)
     assert code == 0
@@ -113,7 +113,7 @@ def test_cost_is_estimated_from_records(call, tmp_path):
     (tmp_path / "old" / "c").mkdir()
     (tmp_path / "old" / "c" / "record.json").write_text("{")
     cells = ["-m", "toy-means,toy-router", "-s", "toy", "--shots", "1,4", "--dry-run", "-j", 2]
-    code, out, _ = call(*cells, "--costs-from", "old")
+    code, out, _ = call(*cells, "--costs-from", "old", "--on=records")
     assert code == 0
     assert out.count(" 7 s ") == 2
     assert "Left: 7 s, 2 at a time, and 2 runs of unknown cost." in out

@@ -52,7 +52,8 @@ class DataSource:
     folders, wrong counts, files that a list names and that are not there. What is only worth
     knowing is a `Remark`. `folder` is the name of
     its folder below `FSDIL_DATA`, by default the scenario's name; scenarios on the same images
-    name the same folder and so share them.
+    name the same folder and so share them. `outline` is a function of a `ScenarioRequest` that
+    returns an `Outline`: how many images there are, for forecasts where they are not on disk.
     """
 
     homepage: str
@@ -63,6 +64,7 @@ class DataSource:
     manual: tuple[str, ...] = ()
     size: str = ""
     folder: str = ""
+    outline: Factory | None = None
 
     def __post_init__(self) -> None:
         if self.folder in (".", "..") or "/" in self.folder:

@@ -26,5 +26,6 @@ def fsdil_backbones() -> list[BackboneInfo]:
             pattern="<MODEL>:<weights>",
             example="ViT-B-16-quickgelu:openai",
             check="fsdil_bench.models.clip.names:check",
+            outline="fsdil_bench.models.clip.outline:outline",
         )
     ]
