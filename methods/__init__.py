@@ -110,6 +110,10 @@ METHODS = [
     _method("coda-prompt", "prompts.coda_prompt:CODAPrompt", "Smith et al., 2023",
             "prefixes as weighted sums of components; every domain adds some"),
 
+    # Methods of the paper's tables that were made for other settings; see their files.
+    _method("asp", "prompts.asp:ASP", "Liu et al., 2024",
+            "invariant prompts and prompts made for each image, then class prototypes"),
+
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",
             "fine-tuning of tower and head by Avalanche (extra: avalanche)"),
