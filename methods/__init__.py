@@ -113,6 +113,8 @@ METHODS = [
     # Methods of the paper's tables that were made for other settings; see their files.
     _method("asp", "prompts.asp:ASP", "Liu et al., 2024",
             "invariant prompts and prompts made for each image, then class prototypes"),
+    _method("app", "towers.app:App", "Wang et al., 2024",
+            "a gently fine-tuned tower, then one trained row per class and domain"),
 
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",

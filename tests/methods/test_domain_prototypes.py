@@ -16,7 +16,7 @@ def after(mode: str, parts: int = 2) -> torch.Tensor:
 
 
 def test_running_is_the_mean_over_all_images() -> None:
-    expected = torch.stack([FEATURES[LABELS == c].sum(0) for c in range(3)])
+    expected = torch.stack([FEATURES[c == LABELS].sum(0) for c in range(3)])
     assert torch.allclose(after("running")[0], expected, atol=1e-6)
     assert torch.allclose(after("running"), after("running", 4), atol=1e-6)
 

@@ -115,7 +115,10 @@ def test_anchors_pull(tower_world: TowerWorld) -> None:
     for weight in (0.0, 30.0):
         config = SMALL | {"base_epochs": 6, "anchor_weight": weight, "lr": 0.01}
         method = tower_world.learn(tower_world.method(ASP, **config), 1)
-        features, labels = method.plain_features(tower_world.domain(0)), tower_world.domain(0).labels
+        features, labels = (
+            method.plain_features(tower_world.domain(0)),
+            tower_world.domain(0).labels,
+        )
         far.append(float(to_anchors(features, nearest_to_mean(features, labels, 4), labels)))
     assert far[1] < far[0]
 
@@ -123,7 +126,7 @@ def test_anchors_pull(tower_world: TowerWorld) -> None:
 def test_a_spread_starts_small(tower_world: TowerWorld) -> None:
     method = tower_world.method(ASP, **SMALL)
     _, std = method.specific(random_batch().features)
-    assert 0 < float(std.min())
+    assert float(std.min()) > 0
     assert float(std.max()) < F.softplus(torch.tensor(-3.0))
 
 
