@@ -115,6 +115,8 @@ METHODS = [
             "invariant prompts and prompts made for each image, then class prototypes"),
     _method("app", "towers.app:App", "Wang et al., 2024",
             "a gently fine-tuned tower, then one trained row per class and domain"),
+    _method("sec-prompt", "prompts.sec_prompt:SECPrompt", "SEC-Prompt, 2025",
+            "a pool of prompts that tell classes apart, and one that augments few shots"),
 
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",

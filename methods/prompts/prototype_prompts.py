@@ -100,6 +100,7 @@ class PrototypePrompts(TrainedAdditions):
         self.weights["prototypes"] = remember(self.weights["prototypes"], sums, mode)
 
     def _plain_parts(self, domain: TrainDomain) -> Iterator[torch.Tensor]:
-        queries = domain.features()
+        queries = domain.features() if "features" in self.inputs else None
         for part in torch.arange(len(domain)).split(_CHUNK):
-            yield self.features(Batch(domain.take(part.tolist()).images, queries[part]))
+            asked = None if queries is None else queries[part]
+            yield self.features(Batch(domain.take(part.tolist()).images, asked))
