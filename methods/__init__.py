@@ -117,6 +117,8 @@ METHODS = [
             "a gently fine-tuned tower, then one trained row per class and domain"),
     _method("sec-prompt", "prompts.sec_prompt:SECPrompt", "SEC-Prompt, 2025",
             "a pool of prompts that tell classes apart, and one that augments few shots"),
+    _method("icon", "towers.icon:ICON", "Park et al., 2024",
+            "adapters with orthogonal shifts, and more output nodes for classes that need them"),
 
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",
