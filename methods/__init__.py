@@ -119,6 +119,11 @@ METHODS = [
             "a pool of prompts that tell classes apart, and one that augments few shots"),
     _method("icon", "towers.icon:ICON", "Park et al., 2024",
             "adapters with orthogonal shifts, and more output nodes for classes that need them"),
+    _method("dytox", "towers.dytox:DyTox", "Douillard et al., 2022",
+            "a token and a head for every domain, which read CLIP's tower; without its memory"),
+    _method("dytox-replay", "towers.dytox:DyToxReplay", "Douillard et al., 2022",
+            "a token and a head for every domain, and a memory of images",
+            exemplar_free=False),
 
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",
