@@ -124,6 +124,9 @@ METHODS = [
     _method("dytox-replay", "towers.dytox:DyToxReplay", "Douillard et al., 2022",
             "a token and a head for every domain, and a memory of images",
             exemplar_free=False),
+    _method("fshil-lite", "towers.fshil_lite:FSHILLite", "after FSHIL, 2026",
+            "prototypes that grow, and experts for domains that look new; details are guesses",
+            keeps_features=True),
 
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",

@@ -24,6 +24,8 @@ Different from the original, which trains a ConViT of its own from nothing:
   token itself is not read.
 - A later token and its head start as copies of those before. The original starts at random, which
   a few images cannot make up for.
+- The biases of the first head start where every class has the probability 1 / C. From zero, most of
+  a short training would go into learning that a class is mostly absent.
 - lam is 0.5. The original's share of old outputs would be (T - 1) / T, and starve the few shots;
   `dytox-replay` has it (`distillation=none`).
 - With memory, half of every batch is old images. The original mixes them as they come and then
@@ -33,6 +35,7 @@ Different from the original, which trains a ConViT of its own from nothing:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -108,6 +111,7 @@ class DyTox(TrainedAdditions):
             return {name.removeprefix(start): value.clone() for name, value in found.items()}
         norm = {"norm.weight": torch.ones(width), "norm.bias": torch.zeros(width)}
         head = linear_start(self.classes, width, self.context.generator("head"))
+        head["head.bias"] -= math.log(max(1, self.classes - 1))  # sigmoid(bias) = 1 / C
         return {"token": self.mean_class_token(domain)} | norm | head
 
     def loss(self, batch: TrainBatch, t: int, before: State) -> torch.Tensor:

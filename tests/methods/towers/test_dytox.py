@@ -84,7 +84,8 @@ def test_one_domain_is_a_plain_classifier(tower_world: TowerWorld) -> None:
     reader = ClassAttention(tower_blocks(method.visual)[-1]).requires_grad_()
     out = reader(start["token"][None], method.patches(domain.images()))[:, 0]
     normed = F.layer_norm(out, (WIDTH,))
-    logits = normed @ start["head.weight"].T
+    logits = normed @ start["head.weight"].T + start["head.bias"]
+    assert torch.allclose(start["head.bias"].sigmoid(), torch.tensor(1 / CLASSES))
     wanted = F.one_hot(domain.labels, CLASSES).float()
     p = logits.sigmoid()
     (-(wanted * p.log() + (1 - wanted) * (1 - p).log()).mean()).backward()
