@@ -127,6 +127,9 @@ METHODS = [
     _method("fshil-lite", "towers.fshil_lite:FSHILLite", "after FSHIL, 2026",
             "prototypes that grow, and experts for domains that look new; details are guesses",
             keeps_features=True),
+    _method("pgo-like", "prompts.pgo_like:PGOLike", "",
+            "deep prompts of every domain, kept apart, and zero-shot: a guess, not PGO-BEn",
+            needs_text=True, keeps_features=True),
 
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",
