@@ -15,7 +15,7 @@ and p and r are tokens of this block alone (deep prompts). The loss is
 over the pairs i < j of a class among the B images of a step. Every domain adds components to the
 first pool and trains them; older ones are frozen, and so is the second pool after the base domain.
 In a later domain the second pool makes more images of the few: in its first block each image is
-repeated, with noise on the weights of r, and goes on as `copies` more images of its class. The
+repeated, with noise on the weights of r: from there it is 1 + `copies` images of its class. The
 classifier is a cosine head whose rows start at class means and become class means again
 (`prototype_prompts.py`).
 

@@ -1,8 +1,8 @@
 """DyTox: one learned token and one head per domain, which read a shared tower.
 
 Paper: Douillard et al., DyTox: Transformers for Continual Learning with DYnamic TOken eXpansion,
-CVPR 2022. The patch tokens x of an image pass the blocks of a tower. Then a block with class
-attention (`class_attention.py`) reads them once for every domain s, with the token theta_s:
+CVPR 2022. The tokens x of an image pass the blocks of a tower. Then a block with class attention
+(`class_attention.py`) reads them once for every domain s, with the token theta_s:
 
     e_s = block(theta_s, x),      logits_s = head_s(e_s),      head = LayerNorm, then linear.
 
@@ -20,8 +20,9 @@ e_t into the current classes and one more for images of earlier domains.
 
 Different from the original, which trains a ConViT of its own from nothing:
 - The tower is CLIP's, frozen up to its last block; the block with class attention starts as a copy
-  of the last one, and the first token as the mean of the class tokens that enter it. The class
-  token itself is not read.
+  of the last one, and the first token as the mean of the class tokens that enter it.
+- CLIP's class token is read, too: most of what a frozen CLIP knows of an image is there by then. The
+  original has no such token (`reads=patches`).
 - A later token and its head start as copies of those before. The original starts at random, which
   a few images cannot make up for.
 - The biases of the first head start where every class has the probability 1 / C. From zero, most of
@@ -70,6 +71,9 @@ class Config(AdditionConfig):
         0.5, "share lam of the distillation in the loss; none: that of old outputs among all",
         minimum=0, maximum=1,
     )  # fmt: skip
+    reads: Literal["all", "patches"] = option(
+        "all", "learned tokens look at all tokens of an image, or at its patches alone"
+    )
     decision: Literal["max", "logsumexp"] = option(
         "max", "a class is worth its largest logit, or the logarithm of the sum of all exp(logit)"
     )
@@ -116,7 +120,7 @@ class DyTox(TrainedAdditions):
 
     def loss(self, batch: TrainBatch, t: int, before: State) -> torch.Tensor:
         """What domain t minimises on a batch of its own images."""
-        tokens = self.patches(batch.images)
+        tokens = self.readable(batch.images)
         with self.context.backbone.autocast():
             outputs = self.read(tokens, self.block_weights())
         logits = self.logits(outputs.float())
@@ -145,9 +149,9 @@ class DyTox(TrainedAdditions):
         with self.context.backbone.autocast():
             return image_tokens(self.visual, images, depth=self.shape.blocks - 1).tokens
 
-    def patches(self, images: torch.Tensor) -> torch.Tensor:
-        """Those of patches, (n, p, width)."""
-        return self.entering(images)[:, 1:]
+    def readable(self, images: torch.Tensor) -> torch.Tensor:
+        """Those of them that learned tokens look at, (n, p, width)."""
+        return self.entering(images)[:, 1 if self.context.config.reads == "patches" else 0 :]
 
     def mean_class_token(self, domain: TrainDomain) -> torch.Tensor:
         """The mean class token that enters the last block, over some images, (width,)."""
@@ -159,10 +163,10 @@ class DyTox(TrainedAdditions):
             total += first.double().sum(0)
         return (total / len(order)).float()
 
-    def read(self, patches: torch.Tensor, block: State) -> torch.Tensor:
+    def read(self, x: torch.Tensor, block: State) -> torch.Tensor:
         """What the tokens of all domains read, (n, T, width)."""
         tokens = torch.stack(self.of_domains("token"))
-        found: torch.Tensor = functional_call(self._reader, block, (tokens, patches))
+        found: torch.Tensor = functional_call(self._reader, block, (tokens, x))
         return found
 
     def logits(self, outputs: torch.Tensor) -> torch.Tensor:
@@ -191,7 +195,7 @@ class DyTox(TrainedAdditions):
         """What all tokens read, (n, T width)."""
 
         def encode(images: torch.Tensor) -> torch.Tensor:
-            return self.read(self.patches(images), self.block_weights()).flatten(1)
+            return self.read(self.readable(images), self.block_weights()).flatten(1)
 
         return self.context.backbone.run_with(encode, batch.images)
 
@@ -260,7 +264,7 @@ class DyToxReplay(DyTox):
         for s, part in enumerate(self.replayed(max(1, self.context.config.batch_size // 2))):
             images.append(part.images)
             places.append(part.labels + s * self.classes)
-        tokens, wanted = self.patches(torch.cat(images)), torch.cat(places)
+        tokens, wanted = self.readable(torch.cat(images)), torch.cat(places)
         with self.context.backbone.autocast():
             outputs = self.read(tokens, self.block_weights()).float()
         loss = self.classified(self.logits(outputs), wanted, tokens, before)

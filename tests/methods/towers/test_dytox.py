@@ -31,11 +31,11 @@ def close(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def test_tokens_do_not_see_each_other(tower_world: TowerWorld) -> None:
     method = tower_world.learn(tower_world.method(DyTox, **SMALL), 2)
-    patches = method.patches(random_batch().images)
-    assert patches.shape == (9, TOKENS - 1, WIDTH)
-    before = method.read(patches, method.block_weights())
+    x = method.readable(random_batch().images)
+    assert x.shape == (9, TOKENS, WIDTH)
+    before = method.read(x, method.block_weights())
     method.add({"token": torch.randn(WIDTH)}, "domains.2.")
-    after = method.read(patches, method.block_weights())
+    after = method.read(x, method.block_weights())
     assert after.shape == (9, 3, WIDTH)
     assert torch.allclose(after[:, :2], before, atol=1e-6)
 
@@ -55,12 +55,13 @@ def test_class_attention_is_that_of_torch(tower_world: TowerWorld) -> None:
 
 def test_untrained_it_reads_like_the_last_block(tower_world: TowerWorld) -> None:
     """Where all class tokens are the same, and look at patches alone, nothing is different."""
-    method = tower_world.method(DyTox, **SMALL)
+    method = tower_world.method(DyTox, **SMALL, reads="patches")
     images = random_batch(1).images
     entering = image_tokens(method.visual, images, depth=BLOCKS - 1).tokens
     method.add({"token": entering[0, 0]}, "domains.0.")
     out = tower_blocks(method.visual)[-1](entering)[:, 0]
-    assert close(method.read(entering[:, 1:], method.block_weights())[:, 0], out)
+    read = method.read(method.readable(images), method.block_weights())
+    assert close(read[:, 0], out)
 
 
 def test_earlier_tokens_and_heads_stay(tower_world: TowerWorld) -> None:
@@ -82,7 +83,7 @@ def test_one_domain_is_a_plain_classifier(tower_world: TowerWorld) -> None:
     domain = tower_world.domain(0)
     start = method.new_parts(domain)
     reader = ClassAttention(tower_blocks(method.visual)[-1]).requires_grad_()
-    out = reader(start["token"][None], method.patches(domain.images()))[:, 0]
+    out = reader(start["token"][None], method.readable(domain.images()))[:, 0]
     normed = F.layer_norm(out, (WIDTH,))
     logits = normed @ start["head.weight"].T + start["head.bias"]
     assert torch.allclose(start["head.bias"].sigmoid(), torch.tensor(1 / CLASSES))
@@ -113,7 +114,7 @@ def test_later_parts_start_from_those_before(tower_world: TowerWorld) -> None:
 
 def test_the_distillation_is_nothing_at_the_start(tower_world: TowerWorld) -> None:
     method = tower_world.learn(tower_world.method(DyTox, **SMALL | {"steps": 0}), 2)
-    tokens, before = method.patches(random_batch().images), method.block_weights()
+    tokens, before = method.readable(random_batch().images), method.block_weights()
     places = torch.arange(9) % CLASSES + CLASSES
     logits = method.logits(method.read(tokens, before))
     bce = F.binary_cross_entropy_with_logits(logits, F.one_hot(places, 8).float())
