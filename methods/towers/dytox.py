@@ -21,7 +21,7 @@ e_t into the current classes and one more for images of earlier domains.
 Different from the original, which trains a ConViT of its own from nothing:
 - The tower is CLIP's, frozen up to its last block; the block with class attention starts as a copy
   of the last one, and the first token as the mean of the class tokens that enter it.
-- CLIP's class token is read, too: most of what a frozen CLIP knows of an image is there by then. The
+- CLIP's class token is read, too: by then it holds most of what CLIP knows of an image. The
   original has no such token (`reads=patches`).
 - A later token and its head start as copies of those before. The original starts at random, which
   a few images cannot make up for.
