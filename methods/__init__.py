@@ -115,7 +115,7 @@ METHODS = [
             "invariant prompts and prompts made for each image, then class prototypes"),
     _method("app", "towers.app:App", "Wang et al., 2024",
             "a gently fine-tuned tower, then one trained row per class and domain"),
-    _method("sec-prompt", "prompts.sec_prompt:SECPrompt", "SEC-Prompt, 2025",
+    _method("sec-prompt", "prompts.sec_prompt:SECPrompt", "Liu and Yang, 2025",
             "a pool of prompts that tell classes apart, and one that augments few shots"),
     _method("icon", "towers.icon:ICON", "Park et al., 2024",
             "adapters with orthogonal shifts, and more output nodes for classes that need them"),

@@ -1,18 +1,19 @@
 """SEC-Prompt: two pools of prompts, one that tells classes apart and one that does not.
 
-Paper: SEC-Prompt: SEmantic Complementary Prompting for Few-Shot Class-Incremental Learning, CVPR
-2025. Both pools are like CODA-Prompt's: components P_m with keys K_m and attentions A_m, in every
-block of their own. The query is the class token q that enters the block, so that no second pass is
-needed. With s_m = cos(q * A_m, K_m)
+Paper: Liu and Yang, SEC-Prompt: SEmantic Complementary Prompting for Few-Shot Class-Incremental
+Learning, CVPR 2025. Both pools are like CODA-Prompt's: components P_m with keys K_m and attentions
+A_m, in every block of their own. The query is the class token q that enters the block, so that no
+second pass is needed. With s_m = cos(q * A_m, K_m)
 
-    discriminative    p = sum over m of softmax(s)_m P_m            in the first 8 blocks
-    the other         r = sum over m of relu(-s_m) P_m              in the first 5 blocks
+    discriminative    p = sum over m of softmax(s)_m P_m            in 8 blocks
+    the other         r = sum over m of relu(-s_m) P_m              in 5 blocks
 
-and p and r are tokens of this block alone (deep prompts). The loss is
+from the second one on (in the first, q is the same for all images), and p and r are tokens of their
+block alone (deep prompts). The loss is
 
-    cross-entropy + cluster_weight mean over blocks of [ sum over pairs (1 - cos(p_i, p_j)) / B ]
+    cross-entropy + cluster_weight mean over blocks of [ sum over i, j (1 - cos(p_i, p_j)) / B ]
 
-over the pairs i < j of a class among the B images of a step. Every domain adds components to the
+over all i and j of one class among the B images of a step. Every domain adds components to the
 first pool and trains them; older ones are frozen, and so is the second pool after the base domain.
 In a later domain the second pool makes more images of the few: in its first block each image is
 repeated, with noise on the weights of r: from there it is 1 + `copies` images of its class. The
@@ -25,8 +26,6 @@ Different from the original, whose released code its authors call not thoroughly
 - Overwriting prototypes is the original and forgets earlier domains; by default every domain keeps
   its own. In training those of earlier domains count for wrong classes only.
 - New components are orthogonal to all older ones (see `coda_prompt.py`).
-- Blocks are counted from the first one; whether the paper counts from 0 or 1 is not clear. Pairs
-  are counted once; this is not clear either.
 - The budget of a later domain is in steps; the original has ten passes, or none on ImageNet-R.
 """
 
@@ -49,6 +48,7 @@ from .prompt_keys import require_blocks
 from .prototype_prompts import PrototypePromptConfig, PrototypePrompts
 
 _FEWEST, _FEWEST_MORE = 4, 2  # components of a pool, and those that a domain adds
+_FIRST = 1  # block with prompts
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,11 @@ class Config(PrototypePromptConfig, AdditionConfig):
     base_epochs: int = option(30, "passes over the base domain", minimum=0)
     later_lr: float = option(0.001, "learning rate in a few-shot domain", minimum=0)
     discriminative_blocks: int = option(
-        8, "first blocks, which get prompts that tell classes apart", minimum=1
+        8, "blocks from the second on, which get prompts that tell classes apart", minimum=1
     )
-    other_blocks: int = option(5, "first blocks, which get the other prompts", minimum=1)
+    other_blocks: int = option(
+        5, "blocks from the second on, which get the other prompts", minimum=1
+    )
     pool: float = option(0.5, "components of a pool at first, for every class", minimum=0)
     growth: float = option(
         0.1, "components that a later domain adds to the discriminative pool, for every class",
@@ -92,12 +94,15 @@ class SECPrompt(PrototypePrompts):
         "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
     inputs = frozenset({"images"})
+    inert: ClassVar[Mapping[str, str]] = {
+        "pool": "with three classes a pool has its fewest components"
+    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         config = context.config
-        require_blocks(self.shape, config.discriminative_blocks, "discriminative_blocks")
-        require_blocks(self.shape, config.other_blocks, "other_blocks")
+        for name in ("discriminative_blocks", "other_blocks"):
+            require_blocks(self.shape, _FIRST + getattr(config, name), f"1 + {name}")
         first = max(_FEWEST, round(config.pool * self.classes))
         self.add(self._components("other", config.other_blocks, first), "other.")
 
@@ -143,13 +148,13 @@ class SECPrompt(PrototypePrompts):
         other = [self.weights[f"other.{part}"] for part in PARTS]
         x = image_tokens(self.visual, images, depth=0).tokens
         found = []
-        for i, block in enumerate(tower_blocks(self.visual)):
+        for i, block in enumerate(tower_blocks(self.visual), -_FIRST):
             query, prompts = x[:, 0], []
-            if i < len(own[0]):
+            if 0 <= i < len(own[0]):
                 keys, attentions, components = (part[i] for part in own)
                 weights = asked(query, keys, attentions).softmax(1)
                 prompts.append(torch.einsum("nm,mlw->nlw", weights, components))
-            if i < len(other[0]):
+            if 0 <= i < len(other[0]):
                 keys, attentions, components = (part[i] for part in other)
                 weights = (-asked(query, keys, attentions)).relu()
                 if i == 0 and copies:
@@ -157,7 +162,7 @@ class SECPrompt(PrototypePrompts):
                     prompts = [each.repeat(1 + copies, 1, 1) for each in prompts]
                     weights = weights + self._noise(weights, len(images), noise)
                 prompts.append(torch.einsum("nm,mlw->nlw", weights, components))
-            if i < len(own[0]):
+            if 0 <= i < len(own[0]):
                 found.append(prompts[0])
             tokens = torch.cat([*(each.to(x.dtype) for each in prompts), x], 1)
             x = run_block(block, tokens, BlockAdapter())[:, tokens.shape[1] - x.shape[1] :]
@@ -205,8 +210,8 @@ def asked(query: torch.Tensor, keys: torch.Tensor, attentions: torch.Tensor) -> 
 
 
 def cluster(prompts: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Of prompts (blocks, n, l, w): the sum of 1 - cos over the pairs of a class, divided by n,
-    and the mean of that over blocks."""
+    """Of prompts (blocks, n, l, w): the sum of 1 - cos over all pairs of a class, both ways, by n;
+    the mean of that over blocks."""
     unit = F.normalize(prompts.flatten(2), dim=-1)
-    pairs = (labels[:, None] == labels).triu(1)
+    pairs = labels[:, None] == labels
     return ((1 - unit @ unit.mT) * pairs).sum((1, 2)).mean() / len(labels)

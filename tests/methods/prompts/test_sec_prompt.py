@@ -15,7 +15,7 @@ from fsdil_bench.adapters import BlockAdapter, image_tokens
 
 SMALL: dict[str, Any] = {
     "base_epochs": 1, "steps": 2, "batch_size": 16, "prompt_length": 2,
-    "discriminative_blocks": 4, "other_blocks": 2, "later_lr": 0.01,
+    "discriminative_blocks": 3, "other_blocks": 2, "later_lr": 0.01,
 }  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_new_components_are_trained(tower_world: TowerWorld) -> None:
         assert not torch.equal(moved.weights[name], still.weights[name])
         rows = torch.cat([still.weights[f"domains.0.{part}"], still.weights[name]], 1).flatten(2)
         new = still.weights[name].flatten(2)
-        expected = torch.cat([torch.zeros(2, 4), torch.eye(2)], 1).expand(4, -1, -1)
+        expected = torch.cat([torch.zeros(2, 4), torch.eye(2)], 1).expand(3, -1, -1)
         assert torch.allclose(new @ rows.mT, expected, atol=1e-5)
 
 
@@ -61,7 +61,7 @@ def test_copies_without_noise_are_equal(tower_world: TowerWorld) -> None:
         found = method.encode(images, 2, drawn)
         plain = method.encode(images)
         assert found.features.shape == (9, WIDTH)
-        assert found.prompts.shape == (4, 9, 2, WIDTH)
+        assert found.prompts.shape == (3, 9, 2, WIDTH)
         first, *others = found.features.chunk(3)
         assert close(first, plain.features)
         for each in others:
@@ -91,7 +91,7 @@ def test_prompts_leave_with_their_block(
 
     monkeypatch.setattr(sec_prompt, "run_block", counting)
     method.encode(random_batch().images)
-    assert lengths == [TOKENS + 4, TOKENS + 4, TOKENS + 2, TOKENS + 2, TOKENS]
+    assert lengths == [TOKENS, TOKENS + 4, TOKENS + 4, TOKENS + 2, TOKENS]
 
 
 def test_prompts_are_the_weighted_sums(tower_world: TowerWorld) -> None:
@@ -111,16 +111,16 @@ def test_prompts_are_the_weighted_sums(tower_world: TowerWorld) -> None:
             query = image_tokens(method.visual, image, waiting, depth=b).tokens[0, 0]
             tokens = [torch.zeros(0, WIDTH)]
             for kind, (keys, attentions, components) in enumerate(pools):
-                if b >= len(keys):
+                if not 1 <= b <= len(keys):
                     continue
-                a = (query * attentions[b]).double().numpy()
-                k = keys[b].double().numpy()
+                a = (query * attentions[b - 1]).double().numpy()
+                k = keys[b - 1].double().numpy()
                 norms = np.linalg.norm(a, axis=1) * np.linalg.norm(k, axis=1)
                 cosine = (a * k).sum(1) / norms
                 weights = np.maximum(-cosine, 0)
                 if kind == 0:
                     weights = np.exp(cosine) / np.exp(cosine).sum()
-                sums = np.einsum("m,mlw->lw", weights, components[b].double().numpy())
+                sums = np.einsum("m,mlw->lw", weights, components[b - 1].double().numpy())
                 tokens.append(torch.from_numpy(sums).float())
             adapters.append(BlockAdapter(tokens=torch.cat(tokens)))
         out = image_tokens(method.visual, image, adapters).tokens
@@ -139,7 +139,7 @@ def test_the_cluster_term_is_the_formula() -> None:
     total = 0.0
     for block in prompts.flatten(2):
         for i in range(5):
-            for j in range(i + 1, 5):
+            for j in range(5):
                 if labels[i] == labels[j]:
                     total += 1 - float(torch.cosine_similarity(block[i], block[j], dim=0))
     assert float(cluster(prompts, labels)) == pytest.approx(total / 5 / 2, rel=1e-5)
@@ -164,9 +164,9 @@ def test_what_is_trained(tower_world: TowerWorld) -> None:
     component, head = (2 + 2) * WIDTH, CLASSES * WIDTH
     method = tower_world.method(SECPrompt, **SMALL)
     method.learn(tower_world.domain(0))
-    assert method.trained_parameters() == (4 * 4 + 2 * 4) * component + head + 1
+    assert method.trained_parameters() == (3 * 4 + 2 * 4) * component + head + 1
     for t in (1, 2):
         method.learn(tower_world.domain(t))
-        assert method.trained_parameters() == 4 * 2 * component + head + 1
+        assert method.trained_parameters() == 3 * 2 * component + head + 1
     stored = sum(value.numel() for value in method.state_dict().values())
-    assert stored == (4 * 8 + 2 * 4) * component + 3 * head + 1
+    assert stored == (3 * 8 + 2 * 4) * component + 3 * head + 1
