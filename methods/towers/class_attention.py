@@ -27,7 +27,7 @@ class ClassAttention(torch.nn.Module):
         self.block: Any = copy.deepcopy(block)
 
     def forward(self, tokens: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """What T tokens (T, w) make of n images with p tokens each, (n, p, w): (n, T, w)."""
+        """What T tokens (n, T, w) make of n images with p tokens each, (n, p, w): (n, T, w)."""
         block, layer = self.block, self.block.attn
         asking, seen = block.ln_1(tokens), block.ln_1(x)
         weights, biases = layer.in_proj_weight.chunk(3), layer.in_proj_bias.chunk(3)
@@ -36,12 +36,11 @@ class ClassAttention(torch.nn.Module):
             y = F.linear(y, weights[part], biases[part])
             return y.unflatten(-1, (layer.num_heads, -1))
 
-        q, k_own, v_own = (heads(asking, part) for part in range(3))  # (T, h, d)
+        q, k_own, v_own = (heads(asking, part) for part in range(3))  # (n, T, h, d)
         k, v = heads(seen, 1), heads(seen, 2)  # (n, p, h, d)
-        others = torch.einsum("thd,nphd->nhtp", q, k)
-        own = (q * k_own).sum(-1).T[None, :, :, None].expand(len(x), -1, -1, -1)
+        others = torch.einsum("nthd,nphd->nthp", q, k)
+        own = (q * k_own).sum(-1, keepdim=True)
         shares = (torch.cat([own, others], -1) / q.shape[-1] ** 0.5).softmax(-1)
-        mixed = torch.einsum("nhtp,nphd->nthd", shares[..., 1:], v)
-        mixed = mixed + torch.einsum("nht,thd->nthd", shares[..., 0], v_own)
+        mixed = torch.einsum("nthp,nphd->nthd", shares[..., 1:], v) + shares[..., :1] * v_own
         out = tokens + block.ls_1(layer.out_proj(mixed.flatten(2)))
         return out + block.ls_2(block.mlp(block.ln_2(out)))

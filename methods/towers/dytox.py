@@ -1,8 +1,8 @@
 """DyTox: one learned token and one head per domain, which read a shared tower.
 
 Paper: Douillard et al., DyTox: Transformers for Continual Learning with DYnamic TOken eXpansion,
-CVPR 2022. The tokens x of an image pass the blocks of a tower. Then a block with class attention
-(`class_attention.py`) reads them once for every domain s, with the token theta_s:
+CVPR 2022. The patch tokens x of an image pass the blocks of a tower. Then a block with class
+attention (`class_attention.py`) reads them once for every domain s, with the token theta_s:
 
     e_s = block(theta_s, x),      logits_s = head_s(e_s),      head = LayerNorm, then linear.
 
@@ -20,9 +20,10 @@ e_t into the current classes and one more for images of earlier domains.
 
 Different from the original, which trains a ConViT of its own from nothing:
 - The tower is CLIP's, frozen up to its last block; the block with class attention starts as a copy
-  of the last one, and the first token as the mean of the class tokens that enter it.
-- CLIP's class token is read, too: by then it holds most of what CLIP knows of an image. The
-  original has no such token (`reads=patches`).
+  of the last one. CLIP has a class token, which at that place holds most of what CLIP knows of an
+  image, and patches hold little of it. So theta_s is added to the class token and starts at zero:
+  before training e is CLIP's own feature. With `class_token=false` theta_s stands alone, as in the
+  original, and the first one starts at the mean class token.
 - A later token and its head start as copies of those before. The original starts at random, which
   a few images cannot make up for.
 - The biases of the first head start where every class has the probability 1 / C. From zero, most of
@@ -71,8 +72,8 @@ class Config(AdditionConfig):
         0.5, "share lam of the distillation in the loss; none: that of old outputs among all",
         minimum=0, maximum=1,
     )  # fmt: skip
-    reads: Literal["all", "patches"] = option(
-        "all", "learned tokens look at all tokens of an image, or at its patches alone"
+    class_token: bool = option(
+        True, "learned tokens are added to the class token of an image; else they stand alone"
     )
     decision: Literal["max", "logsumexp"] = option(
         "max", "a class is worth its largest logit, or the logarithm of the sum of all exp(logit)"
@@ -113,14 +114,17 @@ class DyTox(TrainedAdditions):
             start = f"domains.{t - 1}."
             found = {k: v for k, v in self.weights.items() if k.startswith(start)}
             return {name.removeprefix(start): value.clone() for name, value in found.items()}
-        norm = {"norm.weight": torch.ones(width), "norm.bias": torch.zeros(width)}
+        last = self.visual.ln_post
+        norm = {"norm.weight": last.weight.clone(), "norm.bias": last.bias.clone()}
         head = linear_start(self.classes, width, self.context.generator("head"))
         head["head.bias"] -= math.log(max(1, self.classes - 1))  # sigmoid(bias) = 1 / C
-        return {"token": self.mean_class_token(domain)} | norm | head
+        alone = not self.context.config.class_token
+        token = self.mean_class_token(domain) if alone else torch.zeros(width)
+        return {"token": token} | norm | head
 
     def loss(self, batch: TrainBatch, t: int, before: State) -> torch.Tensor:
         """What domain t minimises on a batch of its own images."""
-        tokens = self.readable(batch.images)
+        tokens = self.entering(batch.images)
         with self.context.backbone.autocast():
             outputs = self.read(tokens, self.block_weights())
         logits = self.logits(outputs.float())
@@ -149,10 +153,6 @@ class DyTox(TrainedAdditions):
         with self.context.backbone.autocast():
             return image_tokens(self.visual, images, depth=self.shape.blocks - 1).tokens
 
-    def readable(self, images: torch.Tensor) -> torch.Tensor:
-        """Those of them that learned tokens look at, (n, p, width)."""
-        return self.entering(images)[:, 1 if self.context.config.reads == "patches" else 0 :]
-
     def mean_class_token(self, domain: TrainDomain) -> torch.Tensor:
         """The mean class token that enters the last block, over some images, (width,)."""
         order = torch.randperm(len(domain), generator=self.context.generator("token"))[:_MEASURED]
@@ -164,9 +164,11 @@ class DyTox(TrainedAdditions):
         return (total / len(order)).float()
 
     def read(self, x: torch.Tensor, block: State) -> torch.Tensor:
-        """What the tokens of all domains read, (n, T, width)."""
-        tokens = torch.stack(self.of_domains("token"))
-        found: torch.Tensor = functional_call(self._reader, block, (tokens, x))
+        """What the tokens of all domains read in what `entering` returns, (n, T, width)."""
+        tokens = torch.stack(self.of_domains("token")).expand(len(x), -1, -1)
+        if self.context.config.class_token:
+            tokens = tokens + x[:, :1]
+        found: torch.Tensor = functional_call(self._reader, block, (tokens, x[:, 1:]))
         return found
 
     def logits(self, outputs: torch.Tensor) -> torch.Tensor:
@@ -195,7 +197,7 @@ class DyTox(TrainedAdditions):
         """What all tokens read, (n, T width)."""
 
         def encode(images: torch.Tensor) -> torch.Tensor:
-            return self.read(self.readable(images), self.block_weights()).flatten(1)
+            return self.read(self.entering(images), self.block_weights()).flatten(1)
 
         return self.context.backbone.run_with(encode, batch.images)
 
@@ -264,7 +266,7 @@ class DyToxReplay(DyTox):
         for s, part in enumerate(self.replayed(max(1, self.context.config.batch_size // 2))):
             images.append(part.images)
             places.append(part.labels + s * self.classes)
-        tokens, wanted = self.readable(torch.cat(images)), torch.cat(places)
+        tokens, wanted = self.entering(torch.cat(images)), torch.cat(places)
         with self.context.backbone.autocast():
             outputs = self.read(tokens, self.block_weights()).float()
         loss = self.classified(self.logits(outputs), wanted, tokens, before)

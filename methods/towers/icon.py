@@ -13,7 +13,7 @@ where U and c are zero at first.
 
       max(0, tanh(10 (a - accuracy) / a)),      a = its mean accuracy in earlier domains,
 
-  gets a new output node, a copy of its last one. While the domain is learned, the new node stands
+  gets a new output node, a copy of its first one. While the domain is learned, the new node stands
   for the class; afterwards the largest of its nodes does.
 - *Distillation.* KL( new nodes' softmax || softmax of the head before the domain ) on the current
   features, over the nodes that are not new, holds these.
@@ -28,8 +28,6 @@ Different from the original:
   if none of its images is right (`node_rule=coded`).
 - From few images an accuracy says little: with fewer than `least_shots` of a class, no node.
 - The moving average keeps 0.99 per step; with the published 0.9999 a hundred steps do not move it.
-- Shifts are single vectors over all adapters, clustered once per domain; the weights w_o have no
-  gradient. The published description leaves both open.
 - `head=text`: the nodes are CLIP's frozen class names, and new ones are trained copies of those.
 """
 
@@ -159,7 +157,8 @@ class ICON(AdaptedMethod):
         if config.node_rule == "coded":
             limits = torch.zeros_like(limits)
         added = (accuracy <= limits) & (counts >= config.least_shots)
-        new = latest(self.nodes())
+        first = self.nodes()[0]
+        new = {name: rows.clone() for name, rows in first.items() if name != "added"}
         for rows in new.values():
             rows[~added] = 0
         self.add(new | {"added": added}, f"domains.{t}.nodes.")
@@ -266,15 +265,6 @@ def node_threshold(accuracy: torch.Tensor, usual: torch.Tensor) -> torch.Tensor:
     """Accuracies up to which classes get a new node, from those that they usually had."""
     fallen = torch.where(usual > 0, (usual - accuracy) / usual.clamp(min=1e-12), 0.0)
     return (_SHARPNESS * fallen).tanh().clamp(min=0)
-
-
-def latest(nodes: Sequence[State]) -> State:
-    """Of every class the last node that it got."""
-    found = {name: value.clone() for name, value in nodes[0].items() if name != "added"}
-    for each in nodes[1:]:
-        for name, rows in found.items():
-            rows[each["added"]] = each[name][each["added"]]
-    return found
 
 
 def flat(tensors: State) -> torch.Tensor:

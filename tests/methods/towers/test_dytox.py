@@ -31,7 +31,7 @@ def close(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def test_tokens_do_not_see_each_other(tower_world: TowerWorld) -> None:
     method = tower_world.learn(tower_world.method(DyTox, **SMALL), 2)
-    x = method.readable(random_batch().images)
+    x = method.entering(random_batch().images)
     assert x.shape == (9, TOKENS, WIDTH)
     before = method.read(x, method.block_weights())
     method.add({"token": torch.randn(WIDTH)}, "domains.2.")
@@ -43,25 +43,38 @@ def test_tokens_do_not_see_each_other(tower_world: TowerWorld) -> None:
 def test_class_attention_is_that_of_torch(tower_world: TowerWorld) -> None:
     """Each token in a sequence of its own, through torch's attention."""
     block = tower_blocks(tower_world.backbone.model.visual)[-1]
-    tokens, x = torch.randn(3, WIDTH), torch.randn(4, 6, WIDTH)
+    tokens, x = torch.randn(4, 3, WIDTH), torch.randn(4, 6, WIDTH)
     found = ClassAttention(block)(tokens, x)
-    for t, token in enumerate(tokens):
-        together = block.ln_1(torch.cat([token.expand(4, 1, -1), x], 1))
+    for t, token in enumerate(tokens.unbind(1)):
+        together = block.ln_1(torch.cat([token[:, None], x], 1))
         out, _ = block.attn(together[:, :1], together, together)
         out = token + out[:, 0]
         out = out + block.mlp(block.ln_2(out))
         assert close(found[:, t], out)
 
 
-def test_untrained_it_reads_like_the_last_block(tower_world: TowerWorld) -> None:
-    """Where all class tokens are the same, and look at patches alone, nothing is different."""
-    method = tower_world.method(DyTox, **SMALL, reads="patches")
-    images = random_batch(1).images
-    entering = image_tokens(method.visual, images, depth=BLOCKS - 1).tokens
-    method.add({"token": entering[0, 0]}, "domains.0.")
-    out = tower_blocks(method.visual)[-1](entering)[:, 0]
-    read = method.read(method.readable(images), method.block_weights())
-    assert close(read[:, 0], out)
+def test_untrained_it_is_clip(tower_world: TowerWorld) -> None:
+    method = tower_world.learn(tower_world.method(DyTox, **SMALL | {"base_epochs": 0}), 1)
+    batch, visual = random_batch(), method.visual
+    plain = image_tokens(visual, batch.images).tokens[:, 0]
+    assert close(method.features(batch), plain)
+    # So is what the head reads.
+    normed = visual.ln_post(plain)
+    expected = F.linear(
+        normed, *(method.weights[f"domains.0.head.{k}"] for k in ("weight", "bias"))
+    )
+    assert close(method.logits(method.features(batch)[:, None]), expected)
+
+
+def test_a_token_can_stand_alone(tower_world: TowerWorld) -> None:
+    """Then the class token of an image does not matter."""
+    for alone in (True, False):
+        config = SMALL | {"class_token": not alone}
+        method = tower_world.learn(tower_world.method(DyTox, **config), 1)
+        x = method.entering(random_batch().images)
+        other = torch.cat([torch.randn(9, 1, WIDTH), x[:, 1:]], 1)
+        found = [method.read(each, method.block_weights()) for each in (x, other)]
+        assert torch.equal(*found) == alone
 
 
 def test_earlier_tokens_and_heads_stay(tower_world: TowerWorld) -> None:
@@ -83,8 +96,9 @@ def test_one_domain_is_a_plain_classifier(tower_world: TowerWorld) -> None:
     domain = tower_world.domain(0)
     start = method.new_parts(domain)
     reader = ClassAttention(tower_blocks(method.visual)[-1]).requires_grad_()
-    out = reader(start["token"][None], method.readable(domain.images()))[:, 0]
-    normed = F.layer_norm(out, (WIDTH,))
+    x = method.entering(domain.images())
+    out = reader(x[:, :1] + start["token"], x[:, 1:])[:, 0]
+    normed = F.layer_norm(out, (WIDTH,), start["norm.weight"], start["norm.bias"])
     logits = normed @ start["head.weight"].T + start["head.bias"]
     assert torch.allclose(start["head.bias"].sigmoid(), torch.tensor(1 / CLASSES))
     wanted = F.one_hot(domain.labels, CLASSES).float()
@@ -114,7 +128,7 @@ def test_later_parts_start_from_those_before(tower_world: TowerWorld) -> None:
 
 def test_the_distillation_is_nothing_at_the_start(tower_world: TowerWorld) -> None:
     method = tower_world.learn(tower_world.method(DyTox, **SMALL | {"steps": 0}), 2)
-    tokens, before = method.readable(random_batch().images), method.block_weights()
+    tokens, before = method.entering(random_batch().images), method.block_weights()
     places = torch.arange(9) % CLASSES + CLASSES
     logits = method.logits(method.read(tokens, before))
     bce = F.binary_cross_entropy_with_logits(logits, F.one_hot(places, 8).float())
