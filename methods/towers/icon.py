@@ -90,6 +90,10 @@ class ICON(AdaptedMethod):
         "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
     inputs = frozenset({"images"})
+    inert: ClassVar[Mapping[str, str]] = {
+        name: "it acts from the fourth domain on, and a small slice has three"
+        for name in ("shift_weight", "shift_cosine")
+    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -205,3 +205,18 @@ def test_what_is_trained(tower_world: TowerWorld) -> None:
     # Adapters and their slow copy, a shift per domain, heads and nodes, and accuracies.
     assert stored == 5 * adapter + 3 * TRAINED_HEAD + 2 * CLASSES + 2 * CLASSES
     assert 5 * (768 * 5 + 5 + 5 * 768 + 768 + 1) == 42_270
+
+
+def test_shifts_are_kept_apart_from_the_fourth_domain_on(tower_world: TowerWorld) -> None:
+    """Domains 3 and 4 are domains 1 and 2 again."""
+    ends = []
+    for weight in (0.0, 100.0):
+        config = SMALL | {"shift_weight": weight, "head_only": 0.0}
+        method = tower_world.learn(tower_world.method(ICON, **config))
+        states = [copied(method)]
+        again = tower_world.domain(1)
+        again.index = 3
+        method.learn(again)
+        ends.append([*states, copied(method)])
+    assert torch.equal(ends[0][0]["adapter.up"], ends[1][0]["adapter.up"])
+    assert not torch.equal(ends[0][1]["adapter.up"], ends[1][1]["adapter.up"])
