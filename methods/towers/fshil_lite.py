@@ -93,6 +93,9 @@ class FSHILLite(TrainedAdditions):
         "domainnet": {"base_epochs": 2, "batch_size": 128},
         "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
     }
+    inert: ClassVar[Mapping[str, str]] = {
+        "least_accuracy": "in a small slice classes are usually right, so that drop decides"
+    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

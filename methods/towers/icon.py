@@ -91,8 +91,8 @@ class ICON(AdaptedMethod):
     }
     inputs = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {
-        name: "it acts from the fourth domain on, and a small slice has three"
-        for name in ("shift_weight", "shift_cosine")
+        "shift_weight": "it acts from the fourth domain on, and a small slice has three",
+        "shift_cosine": "as shift_weight",
     }
 
     def __init__(self, context: Context) -> None:
