@@ -16,7 +16,6 @@ passes pull features to random rows and no further, which is worse than no train
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -26,9 +25,8 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, TrainDomain, option
 
 from ..domain_prototypes import MODES, class_sums, remember, similarity
+from ..plain_views import plain_views
 from ..towers.trained_additions import BaseTrainingConfig, TrainedAdditions
-
-_CHUNK = 256  # images that are encoded at once
 
 
 @dataclass(frozen=True)
@@ -91,16 +89,16 @@ class PrototypePrompts(TrainedAdditions):
 
     def plain_features(self, domain: TrainDomain) -> torch.Tensor:
         """Features of the plain views of a domain, (n, width)."""
-        return torch.cat(list(self._plain_parts(domain)))
+        queries = domain.features() if "features" in self.inputs else None
+        return torch.cat(
+            [
+                self.features(Batch(images, None if queries is None else queries[part]))
+                for part, images in plain_views(domain)
+            ]
+        )
 
     def remember(self, features: torch.Tensor, labels: torch.Tensor) -> None:
         """Turn the features of a domain into prototypes."""
         sums = class_sums(features, labels, self.classes)
         mode = self.context.config.prototypes
         self.weights["prototypes"] = remember(self.weights["prototypes"], sums, mode)
-
-    def _plain_parts(self, domain: TrainDomain) -> Iterator[torch.Tensor]:
-        queries = domain.features() if "features" in self.inputs else None
-        for part in torch.arange(len(domain)).split(_CHUNK):
-            asked = None if queries is None else queries[part]
-            yield self.features(Batch(domain.take(part.tolist()).images, asked))

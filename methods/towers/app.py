@@ -39,8 +39,7 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..domain_prototypes import class_sums, own_similarity, remember, similarity
-
-_CHUNK = 256  # images that are encoded at once
+from ..plain_views import plain_views
 
 
 @dataclass(frozen=True)
@@ -151,9 +150,8 @@ class App(Method):
     @torch.no_grad()
     def class_means(self, domain: TrainDomain) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Mean feature of every class, and features and labels of all plain views."""
-        labels, places = domain.labels, torch.arange(len(domain))
-        parts = (domain.take(part.tolist()).images for part in places.split(_CHUNK))
-        features = torch.cat([self.features(images) for images in parts])
+        labels = domain.labels
+        features = torch.cat([self.features(images) for _, images in plain_views(domain)])
         counts = labels.bincount(minlength=self.classes).clamp(min=1)
         return class_sums(features, labels, self.classes) / counts[:, None], features, labels
 

@@ -50,13 +50,13 @@ from torch.func import functional_call
 from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import image_tokens, tower_blocks
 
+from ..plain_views import plain_views
 from .class_attention import ClassAttention
 from .heads import linear_logits, linear_start
 from .lwf import distillation
 from .trained_additions import AdditionConfig, TrainedAdditions
 
 _MEASURED = 1024  # images of the base domain for the first token, at most
-_CHUNK = 256  # images that are encoded at once
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,7 @@ class DyTox(TrainedAdditions):
         """The mean class token that enters the last block, over some images, (width,)."""
         order = torch.randperm(len(domain), generator=self.context.generator("token"))[:_MEASURED]
         total = torch.zeros(self.shape.width, dtype=torch.float64, device=self.context.device)
-        for part in order.split(_CHUNK):
-            images = domain.take(part.tolist()).images
+        for _, images in plain_views(domain, order):
             first = self.context.backbone.run_with(lambda x: self.entering(x)[:, 0], images)
             total += first.double().sum(0)
         return (total / len(order)).float()

@@ -44,6 +44,7 @@ from fsdil_bench.adapters import BlockAdapter, encode_image
 
 from ..domain_prototypes import class_sums, own_similarity, similarity
 from ..frozen.growing_prototypes import accuracy_left_out, needs_more, per_class
+from ..plain_views import plain_views
 from ..prompts.prompt_keys import require_blocks
 from .lwf import distillation
 from .shift_experts import (
@@ -56,8 +57,6 @@ from .shift_experts import (
     z_scores,
 )
 from .trained_additions import AdditionConfig, TrainedAdditions
-
-_CHUNK = 256  # images that are encoded at once
 
 
 @dataclass(frozen=True)
@@ -154,9 +153,8 @@ class FSHILLite(TrainedAdditions):
         frozen = domain.features()
         if not self.context.config.experts:
             return frozen
-        parts = torch.arange(len(domain)).split(_CHUNK)
-        batches = (Batch(domain.take(part.tolist()).images, frozen[part]) for part in parts)
-        return torch.cat([self.features(batch) for batch in batches])
+        views = plain_views(domain)
+        return torch.cat([self.features(Batch(images, frozen[part])) for part, images in views])
 
     def embed(self, batch: Batch) -> torch.Tensor:
         """Unit embeddings."""
@@ -242,8 +240,7 @@ class FSHILLite(TrainedAdditions):
             for each, notes in zip(adapters[-blocks:], seen, strict=True)
         ]
         watched = [*adapters[:-blocks], *branches]
-        for part in torch.arange(len(domain)).split(_CHUNK):
-            images = domain.take(part.tolist()).images
+        for _, images in plain_views(domain):
             with self.context.backbone.autocast():
                 encode_image(self.visual, images, watched)
         return [torch.cat(notes) for notes in seen]

@@ -44,13 +44,13 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, image_tokens
 
+from ..plain_views import plain_views
 from ..prompts.prompt_keys import require_blocks
 from .adapted_training import AdaptedConfig, AdaptedMethod
 from .shift_penalty import shift_clusters, shift_penalty
 
 ADAPTER = ("down", "down_bias", "up", "up_bias", "gain")
 _SHARPNESS = 10.0  # of the threshold on accuracies
-_CHUNK = 256  # images that are encoded at once
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,8 @@ class ICON(AdaptedMethod):
     @torch.no_grad()
     def accuracy(self, domain: TrainDomain) -> tuple[torch.Tensor, torch.Tensor]:
         """Share of right predictions on the plain views of every class, and how many there are."""
-        labels, places = domain.labels, torch.arange(len(domain)).split(_CHUNK)
-        batches = (Batch(domain.take(part.tolist()).images) for part in places)
-        right = torch.cat([self.predict(batch) for batch in batches]) == labels
+        labels, views = domain.labels, plain_views(domain)
+        right = torch.cat([self.predict(Batch(images)) for _, images in views]) == labels
         counts = labels.bincount(minlength=self.classes)
         return labels[right].bincount(minlength=self.classes) / counts.clamp(min=1), counts
 
