@@ -100,9 +100,7 @@ class ICON(AdaptedMethod):
         config, width = context.config, self.shape.width
         require_blocks(self.shape, config.blocks, "blocks")
         start, bound = context.generator("adapters"), width**-0.5
-        shapes = (
-            (config.rank, width), (config.rank,), (width, config.rank), (width,), (),
-        )  # fmt: skip
+        shapes = ((config.rank, width), (config.rank,), (width, config.rank), (width,), ())
         adapter = {
             name: torch.zeros(config.blocks, *shape)
             for name, shape in zip(ADAPTER, shapes, strict=True)
@@ -116,7 +114,7 @@ class ICON(AdaptedMethod):
     def learn(self, domain: TrainDomain) -> None:
         """Add nodes, train head and adapters, and note where the adapters have gone."""
         config, t = self.context.config, domain.index
-        start = {name: self.weights[f"adapter.{name}"].clone() for name in ADAPTER}
+        start = {name: value.clone() for name, value in self.adapter().items()}
         before = [{k: v.clone() for k, v in each.items()} for each in self.nodes()]
         if t:
             self.add_nodes(domain)
@@ -135,8 +133,8 @@ class ICON(AdaptedMethod):
             if t and config.distillation:
                 loss = loss + config.distillation * self.distilled(features, nodes, before)
             if moving and known is not None:
-                now = flat({name: self.weights[f"adapter.{name}"] for name in ADAPTER})
-                penalty = shift_penalty(now - flat(start), known, cosine=config.shift_cosine)
+                shift = flat(self.adapter()) - flat(start)
+                penalty = shift_penalty(shift, known, cosine=config.shift_cosine)
                 loss = loss + config.shift_weight * penalty
             return loss
 
@@ -148,9 +146,12 @@ class ICON(AdaptedMethod):
 
         names = [f"adapter.{name}" for name in ADAPTER]
         self.train(domain, [*names, *self.head_names(), *self.own_nodes(t)], loss, after_step)
-        end = {name: self.weights[f"adapter.{name}"] for name in ADAPTER}
-        self.add({"shift": flat(end) - flat(start)}, f"domains.{t}.")
+        self.add({"shift": flat(self.adapter()) - flat(start)}, f"domains.{t}.")
         self.judge(domain)
+
+    def adapter(self, kind: str = "adapter") -> State:
+        """The parts of the adapters, or of their slow copy."""
+        return {name: self.weights[f"{kind}.{name}"] for name in ADAPTER}
 
     def add_nodes(self, domain: TrainDomain) -> None:
         """Nodes of a later domain: room for one of each class, of which `added` says which are."""
@@ -218,8 +219,8 @@ class ICON(AdaptedMethod):
     def follow(self) -> None:
         """Move the slow copy of the adapters a little."""
         kept = self.context.config.average_keep
-        for name in ADAPTER:
-            self.weights[f"slow.{name}"].lerp_(self.weights[f"adapter.{name}"], 1 - kept)
+        for name, value in self.adapter().items():
+            self.weights[f"slow.{name}"].lerp_(value, 1 - kept)
 
     def judge(self, domain: TrainDomain) -> None:
         """Add the accuracies on a domain that was learned to the record of each class."""
@@ -237,7 +238,7 @@ class ICON(AdaptedMethod):
 
     def encode(self, images: torch.Tensor, kind: str = "adapter") -> torch.Tensor:
         """The class token under the adapters or their slow copy, (n, width)."""
-        parts = [self.weights[f"{kind}.{name}"] for name in ADAPTER]
+        parts = self.adapter(kind).values()
         branches = [partial(_branch, each) for each in zip(*parts, strict=True)]
         adapters = [BlockAdapter(attention_branch=branch) for branch in branches]
         adapters += [BlockAdapter()] * (self.shape.blocks - len(adapters))
