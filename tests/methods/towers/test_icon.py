@@ -220,3 +220,14 @@ def test_shifts_are_kept_apart_from_the_fourth_domain_on(tower_world: TowerWorld
         ends.append([*states, copied(method)])
     assert torch.equal(ends[0][0]["adapter.up"], ends[1][0]["adapter.up"])
     assert not torch.equal(ends[0][1]["adapter.up"], ends[1][1]["adapter.up"])
+
+
+def test_class_names_stay_and_their_copies_are_trained(tower_world: TowerWorld) -> None:
+    method = with_nodes(tower_world, [True, False, True, False], head="text")
+    text = method.text.text.clone()
+    method.learn(tower_world.domain(1))
+    assert torch.equal(method.text.text, text)
+    nodes = method.weights["domains.1.nodes.weight"]
+    assert not nodes[[1, 3]].any()
+    assert not torch.equal(nodes[[0, 2]], text[[0, 2]])
+    assert method.trained_parameters() == 3 * (4 * WIDTH + 2 + WIDTH + 1) + text.numel()
