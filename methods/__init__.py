@@ -110,6 +110,27 @@ METHODS = [
     _method("coda-prompt", "prompts.coda_prompt:CODAPrompt", "Smith et al., 2023",
             "prefixes as weighted sums of components; every domain adds some"),
 
+    # Methods of the paper's tables that were made for other settings; see their files.
+    _method("asp", "prompts.asp:ASP", "Liu et al., 2024",
+            "invariant prompts and prompts made for each image, then class prototypes"),
+    _method("app", "towers.app:App", "Wang et al., 2024",
+            "a gently fine-tuned tower, then one trained row per class and domain"),
+    _method("sec-prompt", "prompts.sec_prompt:SECPrompt", "Liu and Yang, 2025",
+            "a pool of prompts that tell classes apart, and one that augments few shots"),
+    _method("icon", "towers.icon:ICON", "Park et al., 2024",
+            "adapters with orthogonal shifts, and more output nodes for classes that need them"),
+    _method("dytox", "towers.dytox:DyTox", "Douillard et al., 2022",
+            "a token and a head for every domain, which read CLIP's tower; without its memory"),
+    _method("dytox-replay", "towers.dytox:DyToxReplay", "Douillard et al., 2022",
+            "a token and a head for every domain, and a memory of images",
+            exemplar_free=False),
+    _method("fshil-lite", "towers.fshil_lite:FSHILLite", "after FSHIL, 2026",
+            "prototypes that grow, and experts for domains that look new; details are guesses",
+            keeps_features=True),
+    _method("pgo-like", "prompts.pgo_like:PGOLike", "",
+            "deep prompts of every domain, kept apart, and zero-shot: a guess, not PGO-BEn",
+            needs_text=True, keeps_features=True),
+
     # Strategies of Avalanche, which is installed only on request.
     _method("avalanche-naive", "avalanche:NaiveMethod", "",
             "fine-tuning of tower and head by Avalanche (extra: avalanche)"),

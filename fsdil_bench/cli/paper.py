@@ -67,6 +67,21 @@ def paper(
     click.echo(f"{CITATION}. Percent, mean ± standard deviation over seeds, as reported\n")
     for table in chosen:
         _show(*_grid(table), f"{table.title} (--table {table.name})", markdown)
+    for line in _only_by_authors(chosen):
+        click.echo(line)
+
+
+def _only_by_authors(chosen: Sequence[Table]) -> list[str]:
+    """What to know about rows that are no methods here."""
+    from fsdil_bench.analysis.paper.names import ONLY_BY_AUTHORS
+
+    labels = {cell.label for table in chosen for cell in table.cells}
+    return [
+        f"{label}: nobody but its authors can run it; {found.why}. "
+        f"The nearest method here is {found.nearest}, which is another one"
+        for label, found in ONLY_BY_AUTHORS.items()
+        if label in labels
+    ]
 
 
 def _choose(name: str | None, dataset: str | None, metric: str | None) -> list[Table]:
@@ -103,6 +118,8 @@ def _choose(name: str | None, dataset: str | None, metric: str | None) -> list[T
 
 def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
     """Methods down, data sets, shots and scores across."""
+    from fsdil_bench.analysis.paper.names import runnable_name
+
     several = len({cell.dataset for cell in table.cells}) > 1
     columns: dict[str, None] = {}
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -110,7 +127,8 @@ def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
         start = f"{cell.dataset} " if several else ""
         column = f"{start}{cell.shots}-shot {cell.metric}"
         columns[column] = None
-        rows.setdefault((cell.label, cell.method, cell.backbone), {})[column] = str(cell)
+        name = runnable_name(cell.label) or ("–" if cell.method else "")
+        rows.setdefault((cell.label, name, cell.backbone), {})[column] = str(cell)
     body = [[*key, *(cells.get(column, "") for column in columns)] for key, cells in rows.items()]
     return ["in the paper", "here", "backbone", *columns], body
 

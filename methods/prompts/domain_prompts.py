@@ -1,7 +1,8 @@
 """What methods with separate prompts for every domain have in common.
 
-Domain t has context vectors in front of the class names and, in some methods, prompts in the image
-tower. With the embedding z_t(x) under its image prompts and its text classifier w_tc,
+Domain t has prompts in the text tower, most often context vectors in front of the class names, and
+in some methods prompts in the image tower. With the embedding z_t(x) under its image prompts and
+its text classifier w_tc,
 
     loss_t = cross-entropy( s z_t(x) w_tc, y ),      prediction = argmax_c z_t(x) . w_tc
 
@@ -40,10 +41,9 @@ CENTRES = "centres"
 
 
 @dataclass(frozen=True)
-class DomainPromptConfig(PromptConfig):
+class RoutedPromptConfig(PromptConfig):
     """Options of all these methods."""
 
-    context_length: int = option(16, "context vectors in front of a class name", minimum=1)
     start_from: Literal["fresh", "base", "previous"] = option(
         "fresh", "a later domain starts from fresh prompts, or from those of an earlier domain"
     )
@@ -53,10 +53,17 @@ class DomainPromptConfig(PromptConfig):
     distance: Literal["l1", "l2"] = option("l1", "distance to the centres that decides the domain")
 
 
-class DomainPrompts(RouterMethod):
+@dataclass(frozen=True)
+class DomainPromptConfig(RoutedPromptConfig):
+    """Options of those with context vectors."""
+
+    context_length: int = option(16, "context vectors in front of a class name", minimum=1)
+
+
+class RoutedPrompts(RouterMethod):
     """Prompts for every domain, and centres that identify the domain."""
 
-    Config: ClassVar[type] = DomainPromptConfig
+    Config: ClassVar[type] = RoutedPromptConfig
     inputs = frozenset({"images", "features"})
     #: Whether the learning rate is held low at first.
     warm_up: ClassVar[bool] = False
@@ -64,17 +71,25 @@ class DomainPrompts(RouterMethod):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.visual: Any = context.backbone.model.visual
-        self.names = PromptedNames(context, context.config.context_length)
         self.domains: list[Prompts] = []  # with the centres among them
         self._classifiers: dict[int, torch.Tensor] = {}  # follow from the prompts
 
     @abstractmethod
-    def new_image_prompts(self, t: int) -> Prompts:
-        """Prompts of the image tower that a fresh domain begins with."""
+    def new_prompts(self, t: int) -> Prompts:
+        """All prompts that a fresh domain begins with."""
 
     @abstractmethod
     def image_adapters(self, prompts: Prompts) -> Sequence[BlockAdapter] | None:
         """What they add to the image tower; None if it stays as it is."""
+
+    @abstractmethod
+    def text_classifier(self, prompts: Prompts, *, checkpoint: bool = False) -> torch.Tensor:
+        """Unit vectors (C, d) of the classes under these prompts."""
+
+    @property
+    @abstractmethod
+    def text_tokens(self) -> int:
+        """How many tokens `text_classifier` sends through the text tower."""
 
     def learn(self, domain: TrainDomain) -> None:
         """Train the domain's prompts, then place its centres."""
@@ -89,7 +104,7 @@ class DomainPrompts(RouterMethod):
         """Cross-entropy of the domain's text classifier."""
         backbone, adapters = self.context.backbone, self.image_adapters(prompts)
         images = 0 if adapters is None else len(batch.images)
-        checkpoint = backbone.checkpoint(images=images, text_tokens=self.names.tokens)
+        checkpoint = backbone.checkpoint(images=images, text_tokens=self.text_tokens)
         if adapters is None:
             z = backbone.encode_image(batch.images)
         else:
@@ -98,8 +113,15 @@ class DomainPrompts(RouterMethod):
                     self.visual, batch.images, adapters, checkpoint=checkpoint, lean=True
                 )
             z = F.normalize(raw.float(), dim=-1)
-        classifier = self.names.classifier(prompts["context"], checkpoint=checkpoint)
-        return F.cross_entropy(backbone.logit_scale * z @ classifier.T, batch.labels)
+        classifier = self.text_classifier(prompts, checkpoint=checkpoint)
+        loss = F.cross_entropy(backbone.logit_scale * z @ classifier.T, batch.labels)
+        penalty = self.penalty(prompts, classifier)
+        return loss if penalty is None else loss + penalty
+
+    def penalty(self, prompts: Prompts, classifier: torch.Tensor) -> torch.Tensor | None:
+        """What a method adds to the cross-entropy of a step; None if nothing."""
+        del prompts, classifier
+        return None
 
     def predict_domain(self, batch: Batch) -> torch.Tensor:
         """The domain with the nearest centre."""
@@ -112,9 +134,12 @@ class DomainPrompts(RouterMethod):
         classes = torch.zeros_like(domains)
         for t in domains.unique().tolist():
             rows = domains == t
-            z = self._embed(batch.select(rows), t)
-            classes[rows] = (z @ self._classifier(t).T).argmax(1)
+            classes[rows] = self.similarity(batch.select(rows), t).argmax(1)
         return classes
+
+    def similarity(self, batch: Batch, t: int) -> torch.Tensor:
+        """How similar images are to the classes under the prompts of domain t, (n, C)."""
+        return self._embed(batch, t) @ self._classifier(t).T
 
     def embed(self, batch: Batch) -> torch.Tensor:
         """Unit embeddings under the prompts of the predicted domains."""
@@ -153,15 +178,13 @@ class DomainPrompts(RouterMethod):
         if t and config.start_from != "fresh":
             source = self.domains[0 if config.start_from == "base" else t - 1]
             return {name: value for name, value in source.items() if name != CENTRES}
-        generator = self.context.generator("context", t)
-        context = random_context(self.context, config.context_length, generator)
-        return {"context": context, **self.new_image_prompts(t)}
+        return self.new_prompts(t)
 
     def _classifier(self, t: int) -> torch.Tensor:
         """The text classifier of domain t: encoded once, not for every batch."""
         if t not in self._classifiers:
             with torch.no_grad():
-                self._classifiers[t] = self.names.classifier(self.prompts(t)["context"])
+                self._classifiers[t] = self.text_classifier(self.prompts(t))
         return self._classifiers[t]
 
     def _embed(self, batch: Batch, t: int) -> torch.Tensor:
@@ -170,6 +193,35 @@ class DomainPrompts(RouterMethod):
             return batch.features
         tower = partial(encode_image, self.visual, adapters=adapters, lean=True)
         return self.context.backbone.embed_with(tower, batch.images)
+
+
+class DomainPrompts(RoutedPrompts):
+    """Those with context vectors in front of the class names."""
+
+    Config: ClassVar[type] = DomainPromptConfig
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.names = PromptedNames(context, context.config.context_length)
+
+    @abstractmethod
+    def new_image_prompts(self, t: int) -> Prompts:
+        """Prompts of the image tower that a fresh domain begins with."""
+
+    def new_prompts(self, t: int) -> Prompts:
+        """Context vectors and image prompts."""
+        length, generator = self.context.config.context_length, self.context.generator("context", t)
+        context = random_context(self.context, length, generator)
+        return {"context": context, **self.new_image_prompts(t)}
+
+    @property
+    def text_tokens(self) -> int:
+        """Those of all class names."""
+        return self.names.tokens
+
+    def text_classifier(self, prompts: Prompts, *, checkpoint: bool = False) -> torch.Tensor:
+        """The class names after the context vectors."""
+        return self.names.classifier(prompts["context"], checkpoint=checkpoint)
 
 
 def uniform_tokens(count: int, width: int, generator: torch.Generator) -> torch.Tensor:

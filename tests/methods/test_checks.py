@@ -13,9 +13,10 @@ from fsdil_bench.checks import MethodCheck, method_checks
 NARROW: dict[str, dict[str, Any]] = {"ranpac": {"projection_size": 200}}
 # The same class under other options, or several times the work.
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
-SLOW |= {"tip-adapter-f", "wise-ft-streaming"}
+SLOW |= {"tip-adapter-f", "wise-ft-streaming", "dytox-replay"}
 MANY_OPTIONS = {
     "cvlc", "s-prompts", "cp-prompt", "ewc", "l2p", "dualprompt", "coda-prompt", "inflora",
+    "asp", "app", "sec-prompt", "icon", "dytox", "fshil-lite", "pgo-like",
 }  # fmt: skip
 
 

@@ -14,6 +14,10 @@ from tower_world import QUICK, TowerWorld
 from fsdil_bench import MethodInfo, RequestError
 from fsdil_bench.plugins.descriptors import load_factory
 
+# The tower of these tests has five blocks.
+FITTING: dict[str, dict[str, Any]] = {
+    "sec-prompt": {"discriminative_blocks": 3, "other_blocks": 2},
+}
 _TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
 SMALL: dict[str, dict[str, Any]] = {
     "ranpac": {"projection_size": 40},
@@ -35,19 +39,28 @@ SMALL: dict[str, dict[str, Any]] = {
     "dualprompt": QUICK,
     "coda-prompt": QUICK,
     "inflora": QUICK | {"rank": 3},
+    "asp": {"base_epochs": 1, "batch_size": 16, "hidden": 8},
+    "app": {"base_epochs": 1, "batch_size": 16, "row_iterations": 3, "lr": 1e-3},
+    "sec-prompt": QUICK | FITTING["sec-prompt"],
+    "icon": QUICK | {"blocks": 3, "least_shots": 1},
+    "dytox": QUICK | {"lr": 1e-3},
+    "dytox-replay": QUICK | {"lr": 1e-3, "kept_images": 16, "base_epochs": 12},
+    "fshil-lite": QUICK | {"expert_blocks": 2, "rank": 3, "inner_steps": 2},
 }
 # They add to the blocks of a transformer, and need one.
 ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora"}
+ADDING |= {"asp", "sec-prompt", "icon", "dytox", "dytox-replay", "fshil-lite"}
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
 # So do prompts, with test_coop.py and test_domain_prompts.py.
-ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt"}
+ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt", "pgo-like"}
 INFOS = {
     name: info for name, info in ALL.items() if not name.startswith("cvlc") and name not in ADAPTED
 }
 STATELESS = {"zero-shot", "zero-shot-80"}
-KEEP_IMAGES = {"joint", "avalanche-replay"}
+KEEP_IMAGES = {"joint", "avalanche-replay", "dytox-replay"}
 KEEP_FEATURES = {"tip-adapter", "tip-adapter-f", "coop-domains", "s-prompts", "cp-prompt"}
+KEEP_FEATURES |= {"fshil-lite", "pgo-like"}
 
 
 @pytest.fixture
@@ -69,6 +82,7 @@ def test_names() -> None:
         "tip-adapter", "tip-adapter-f",
         "finetune", "base-only", "joint", "lwf", "ewc", "wise-ft", "wise-ft-streaming", "inflora",
         "coop", "coop-domains", "s-prompts", "cp-prompt", "l2p", "dualprompt", "coda-prompt",
+        "asp", "app", "sec-prompt", "icon", "dytox", "dytox-replay", "fshil-lite", "pgo-like",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip
     assert {name for name, info in ALL.items() if not info.exemplar_free} == KEEP_IMAGES
@@ -79,7 +93,7 @@ def test_names() -> None:
 def test_presets_are_valid_options(world: World, name: str) -> None:
     kind = load_factory(INFOS[name].factory, name)
     for preset in kind.presets.values():
-        assert world.method(kind, **{**preset, **INFOS[name].overrides})
+        assert world.method(kind, **{**preset, **INFOS[name].overrides, **FITTING.get(name, {})})
 
 
 @pytest.mark.parametrize("name", ALL)

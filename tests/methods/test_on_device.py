@@ -31,6 +31,9 @@ FITTING: dict[str, dict[str, Any]] = {
     "dualprompt": {"general_blocks": 1, "expert_blocks": 2},
     "coda-prompt": {"blocks": 3},
     "ranpac": {"projection_size": 40},
+    "sec-prompt": {"discriminative_blocks": 2, "other_blocks": 1},
+    "icon": {"blocks": 3},
+    "fshil-lite": {"expert_blocks": 2},
 }
 
 Run = Callable[..., tuple[fsdil_bench.Record, Path]]

@@ -10,25 +10,27 @@ import torch
 import torch.nn.functional as F
 from fsdil_methods.prompts.coop import CoOpDomains
 from fsdil_methods.prompts.cp_prompt import CPPrompt
+from fsdil_methods.prompts.pgo_like import PGOLike
 from fsdil_methods.prompts.s_prompts import SPrompts
 from small_clip import BLOCKS, WIDTH, ClipWorld
 from tiny_world import DIM, copied, same
 
 from fsdil_bench import Batch, RequestError
 
-FAST: dict[str, Any] = {
-    "context_length": 4, "batch_size": 16, "base_epochs": 1, "steps": 3, "lr": 0.1,
-}  # fmt: skip
+FAST: dict[str, Any] = {"batch_size": 16, "base_epochs": 1, "steps": 3, "lr": 0.1}
+CONTEXT: dict[str, Any] = {"context_length": 4}
 KINDS: dict[str, tuple[type, dict[str, Any]]] = {
-    "coop-domains": (CoOpDomains, {}),
-    "s-prompts": (SPrompts, {"prompt_length": 3}),
-    "cp-prompt": (CPPrompt, {"common_length": 2, "blocks": (0, 2), "prefix_length": 4}),
+    "coop-domains": (CoOpDomains, CONTEXT),
+    "s-prompts": (SPrompts, CONTEXT | {"prompt_length": 3}),
+    "cp-prompt": (CPPrompt, CONTEXT | {"common_length": 2, "blocks": (0, 2), "prefix_length": 4}),
+    "pgo-like": (PGOLike, {"prompt_length": 2, "proxy": 0.0}),
 }
 # Numbers trained per domain: context, image prompts, prefixes.
 COUNTS = {
     "coop-domains": 4 * WIDTH,
     "s-prompts": 4 * WIDTH + 3 * WIDTH,
     "cp-prompt": 4 * WIDTH + 2 * WIDTH + 2 * 4 * WIDTH,
+    "pgo-like": 2 * BLOCKS * 2 * WIDTH,
 }
 
 
@@ -80,11 +82,12 @@ def test_few_images_have_few_centres(clip_world: ClipWorld, name: str) -> None:
 @pytest.mark.parametrize("start", ["base", "previous"])
 def test_a_start_from_another_domain(clip_world: ClipWorld, name: str, start: str) -> None:
     method = clip_world.learn(build(clip_world, name, start_from=start))
-    source = method.domains[0 if start == "base" else 1]["context"]
+    source = method.domains[0 if start == "base" else 1]
+    part = "text" if name == "pgo-like" else "context"
     still = build(clip_world, name, start_from=start, steps=0)
     still.load_state_dict({k: v for k, v in method.state_dict().items() if k[0] in "01"})
     still.learn(clip_world.domain(2))
-    assert torch.equal(still.domains[2]["context"], source)
+    assert torch.equal(still.domains[2][part], source[part])
 
 
 def test_training_lowers_the_loss(clip_world: ClipWorld, name: str) -> None:
@@ -153,6 +156,7 @@ def test_presets_are_valid_options(clip_world: ClipWorld, name: str) -> None:
     kind, _ = KINDS[name]
     assert set(kind.presets) == {"cddb-hard", "core50", "domainnet", "drawn"}
     for preset in kind.presets.values():
-        blocks = {"blocks": range(BLOCKS)} if "blocks" in preset else {}
-        own = {"blocks": list(blocks["blocks"])} if blocks else KINDS[name][1]
-        assert clip_world.method(kind, **{**preset, **own, "context_length": 4})
+        own = KINDS[name][1]
+        blocks = {"blocks": list(range(BLOCKS))} if "blocks" in preset else {}
+        context = {key: own[key] for key in CONTEXT if key in own}
+        assert clip_world.method(kind, **{**preset, **(blocks or own), **context})
