@@ -17,6 +17,7 @@ from fsdil_bench.plugins.descriptors import load_factory
 _TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
 SMALL: dict[str, dict[str, Any]] = {
     "ranpac": {"projection_size": 40},
+    "rail": {"projection_size": 40},
     "linear-probe": {"base_iterations": 20, "steps": 5},
     "finetune": _TOWER,
     "base-only": _TOWER,
@@ -47,7 +48,9 @@ INFOS = {
 }
 STATELESS = {"zero-shot", "zero-shot-80"}
 KEEP_IMAGES = {"joint", "avalanche-replay"}
-KEEP_FEATURES = {"tip-adapter", "tip-adapter-f", "coop-domains", "s-prompts", "cp-prompt"}
+KEEP_FEATURES = {
+    "tip-adapter", "tip-adapter-f", "rail-dual", "hycal", "coop-domains", "s-prompts", "cp-prompt",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def test_names() -> None:
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
         "cvlc-single-template", "cvlc-no-text",
         "zero-shot", "zero-shot-80", "ncm", "ncm-text", "slda", "ranpac", "linear-probe",
-        "tip-adapter", "tip-adapter-f",
+        "tip-adapter", "tip-adapter-f", "slda-text", "rail", "rail-dual", "hycal",
         "finetune", "base-only", "joint", "lwf", "ewc", "wise-ft", "wise-ft-streaming", "inflora",
         "coop", "coop-domains", "s-prompts", "cp-prompt", "l2p", "dualprompt", "coda-prompt",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",

@@ -31,6 +31,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "dualprompt": {"general_blocks": 1, "expert_blocks": 2},
     "coda-prompt": {"blocks": 3},
     "ranpac": {"projection_size": 40},
+    "rail": {"projection_size": 40},
 }
 
 Run = Callable[..., tuple[fsdil_bench.Record, Path]]
