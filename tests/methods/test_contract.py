@@ -18,6 +18,8 @@ _TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
 SMALL: dict[str, dict[str, Any]] = {
     "ranpac": {"projection_size": 40},
     "rail": {"projection_size": 40},
+    "rapf": {"base_epochs": 2, "steps": 3, "lr": 1e-2},
+    "dualcp-lite": {"base_epochs": 2, "steps": 3, "lr": 1e-2},
     "linear-probe": {"base_iterations": 20, "steps": 5},
     "finetune": _TOWER,
     "base-only": _TOWER,
@@ -42,14 +44,15 @@ ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora"}
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
 # So do prompts, with test_coop.py and test_domain_prompts.py.
-ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt"}
+ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt", "soyo"}
 INFOS = {
     name: info for name, info in ALL.items() if not name.startswith("cvlc") and name not in ADAPTED
 }
-STATELESS = {"zero-shot", "zero-shot-80"}
+STATELESS = {"zero-shot", "zero-shot-80", "text-prototypes"}
 KEEP_IMAGES = {"joint", "avalanche-replay"}
 KEEP_FEATURES = {
-    "tip-adapter", "tip-adapter-f", "rail-dual", "hycal", "coop-domains", "s-prompts", "cp-prompt",
+    "tip-adapter", "tip-adapter-f", "rail-dual", "hycal", "rapf", "coop-domains", "s-prompts",
+    "cp-prompt",
 }  # fmt: skip
 
 
@@ -68,10 +71,13 @@ def test_names() -> None:
     assert list(ALL) == [
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
         "cvlc-single-template", "cvlc-no-text",
+        "text-prototypes", "fused-prototypes", "cvlc-frozen",
         "zero-shot", "zero-shot-80", "ncm", "ncm-text", "slda", "ranpac", "linear-probe",
         "tip-adapter", "tip-adapter-f", "slda-text", "rail", "rail-dual", "hycal",
+        "rapf", "dualcp-lite",
         "finetune", "base-only", "joint", "lwf", "ewc", "wise-ft", "wise-ft-streaming", "inflora",
-        "coop", "coop-domains", "s-prompts", "cp-prompt", "l2p", "dualprompt", "coda-prompt",
+        "coop", "coop-domains", "s-prompts", "cp-prompt", "soyo", "l2p", "dualprompt",
+        "coda-prompt",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip
     assert {name for name, info in ALL.items() if not info.exemplar_free} == KEEP_IMAGES
