@@ -116,8 +116,17 @@ METHODS = [
             needs_text=True, overrides={"mode": "streaming"}),
     _method("inflora", "towers.inflora:InfLoRA", "Liang and Li, 2024",
             "low-rank updates in directions that earlier domains have left free"),
+    _method("duct", "towers.duct:DUCT", "Zhou et al., 2025",
+            "what domains change in the image tower added up, and rows that follow",
+            needs_text=True, keeps_features=True),
+    _method("duct-text", "towers.duct:DUCT", "Zhou et al., 2025",
+            "what domains change in the image tower added up, under the text classifier",
+            needs_text=True, overrides={"head": "text"}),
+    _method("conec-lora", "towers.conec_lora:ConecLoRA", "Paeedeh et al., 2025",
+            "low-rank updates of every domain, tied to the last ones in the lower blocks, a router",
+            keeps_features=True),
 
-    # l2p, dualprompt, coda-prompt and inflora need text only with head=text.
+    # l2p, dualprompt, coda-prompt, inflora and conec-lora need text only with head=text.
     _method("coop", "prompts.coop:CoOp", "Zhou et al., 2022",
             "learned context before the class names, trained on one domain after another",
             needs_text=True),

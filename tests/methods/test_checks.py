@@ -13,9 +13,10 @@ from fsdil_bench.checks import MethodCheck, method_checks
 NARROW: dict[str, dict[str, Any]] = {name: {"projection_size": 200} for name in ("ranpac", "rail")}
 # The same class under other options, or several times the work.
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
-SLOW |= {"tip-adapter-f", "wise-ft-streaming", "slda-text", "soyo"}
+SLOW |= {"tip-adapter-f", "wise-ft-streaming", "slda-text", "soyo", "duct-text"}
 MANY_OPTIONS = {
     "cvlc", "s-prompts", "cp-prompt", "ewc", "l2p", "dualprompt", "coda-prompt", "inflora",
+    "conec-lora", "duct", "fused-prototypes",
 }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "ewc": _TOWER,
     "wise-ft": _TOWER,
     "wise-ft-streaming": _TOWER,
+    "duct": _TOWER,
+    "duct-text": _TOWER,
     "avalanche-naive": _TOWER,
     "avalanche-ewc": _TOWER,
     "avalanche-lwf": _TOWER,
@@ -38,9 +40,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "dualprompt": QUICK,
     "coda-prompt": QUICK,
     "inflora": QUICK | {"rank": 3},
+    "conec-lora": QUICK | {"rank": 3},
 }
 # They add to the blocks of a transformer, and need one.
-ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora"}
+ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora", "conec-lora"}
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
 # So do prompts, with test_coop.py and test_domain_prompts.py.
@@ -51,8 +54,8 @@ INFOS = {
 STATELESS = {"zero-shot", "zero-shot-80", "text-prototypes"}
 KEEP_IMAGES = {"joint", "avalanche-replay"}
 KEEP_FEATURES = {
-    "tip-adapter", "tip-adapter-f", "rail-dual", "hycal", "rapf", "coop-domains", "s-prompts",
-    "cp-prompt",
+    "tip-adapter", "tip-adapter-f", "rail-dual", "hycal", "rapf", "duct", "conec-lora",
+    "coop-domains", "s-prompts", "cp-prompt",
 }  # fmt: skip
 
 
@@ -76,6 +79,7 @@ def test_names() -> None:
         "tip-adapter", "tip-adapter-f", "slda-text", "rail", "rail-dual", "hycal",
         "rapf", "dualcp-lite",
         "finetune", "base-only", "joint", "lwf", "ewc", "wise-ft", "wise-ft-streaming", "inflora",
+        "duct", "duct-text", "conec-lora",
         "coop", "coop-domains", "s-prompts", "cp-prompt", "soyo", "l2p", "dualprompt",
         "coda-prompt",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
