@@ -26,7 +26,7 @@ from fsdil_bench import Batch, Context, RouterMethod, State, TrainDomain, option
 from . import domain_id
 from .calibration import INITIAL, embed_frozen
 from .domain_id import DomainStatistics
-from .untrained_text import TextConfig, text_prototypes_of
+from .untrained_text import TEXTS, TextConfig, text_prototypes_of
 from .visual_prototypes import class_means, fuse, logits, passes, stored_prototypes
 
 
@@ -54,12 +54,7 @@ class FusedPrototypes(RouterMethod):
     """Prototypes of every domain, and a router."""
 
     Config = FusedConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "cddb-hard": {},
-        "core50": {},
-        "domainnet": {},
-        "drawn": {"least_views": 16},
-    }
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = TEXTS | {"drawn": {"least_views": 16}}
     inputs = frozenset({"features"})
     inert: ClassVar[Mapping[str, str]] = {"batch_size": "it only says how views are encoded"}
 

@@ -11,7 +11,9 @@ domain changes anything. With one template and no synonyms it is `zero-shot`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 
@@ -19,8 +21,16 @@ from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..text_classifier import check_templates
 from .calibration import embed_frozen
-from .config import TEMPLATES
+from .config import SINGLE_TEMPLATE, TEMPLATES
 from .text_prototypes import text_prototypes
+
+#: CVLC's texts for each data set.
+TEXTS: dict[str, dict[str, Any]] = {
+    "cddb-hard": {},
+    "core50": {},
+    "domainnet": {"templates": SINGLE_TEMPLATE, "synonyms": False},
+    "drawn": {},
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class TextPrototypes(Method):
     """The nearest text prototype."""
 
     Config = TextConfig
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = TEXTS
     inputs = frozenset({"features"})
 
     def __init__(self, context: Context) -> None:

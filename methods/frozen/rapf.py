@@ -77,6 +77,9 @@ class RAPF(Method):
         "drawn": {"base_epochs": 15, "steps": 50},
     }
     inputs = frozenset({"features"})
+    inert: ClassVar[dict[str, str]] = {
+        "neighbours": "a small slice has too few classes with similar names"
+    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

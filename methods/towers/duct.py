@@ -75,11 +75,13 @@ class DUCT(TowerMethod):
         self.visual: Any = context.backbone.model.visual
         self.rows = self.text.new_zeros(0, *self.text.shape)
         self.means = self.text.new_zeros(0, *self.text.shape)  # under CLIP's own weights
-        self._similarities: list[float] = []
+        self._share = 0.0
 
     def learn(self, domain: TrainDomain) -> None:
         """Fine-tune CLIP, merge, train the rows again, let earlier rows follow."""
-        config, merged = self.context.config, self._weights()
+        config, clip = self.context.config, dict(self.visual.named_parameters())
+        # Before the base domain the tower is CLIP's.
+        merged = {name: p.detach().clone() for name, p in self.tower.named_parameters()}
         frozen = unit_means(domain.features(), domain.labels, len(self.text))
         self.tower.load_state_dict(self.visual.state_dict())
         rows = self.text if not domain.index else F.normalize(self.text + frozen, dim=1)
@@ -88,9 +90,8 @@ class DUCT(TowerMethod):
         if config.similarity:
             tuned = unit_means(self._embedded(domain), domain.labels, len(self.text))
             share *= float((frozen * tuned).sum(1).mean())
-        clip = dict(self.visual.named_parameters())
-        merge(dict(self.tower.named_parameters()), merged or clip, clip, share)
-        self._similarities.append(share)
+        merge(dict(self.tower.named_parameters()), merged, clip, share)
+        self._share = share
         if config.head == "text":
             return
         rows = self._train_rows(domain, rows)
@@ -115,7 +116,6 @@ class DUCT(TowerMethod):
         super().load_state_dict({k: v for k, v in state.items() if k.startswith("tower.")})
         if "rows" in state:
             self.rows, self.means = state["rows"].clone(), state["means"].clone()
-        self._similarities = [0.0]  # something was merged
 
     def trained_parameters(self) -> int:
         """All weights of the tower, and the rows of a domain."""
@@ -124,13 +124,7 @@ class DUCT(TowerMethod):
 
     def diagnostics(self) -> dict[str, Any]:
         """The share of the last domain's change."""
-        return {"share": round(self._similarities[-1], 5)} if self._similarities else {}
-
-    def _weights(self) -> dict[str, torch.Tensor]:
-        """Copies of the merged weights; nothing before the first domain."""
-        if not self._similarities:
-            return {}
-        return {name: p.detach().clone() for name, p in self.tower.named_parameters()}
+        return {"share": round(self._share, 5)}
 
     def _train_both(self, domain: TrainDomain, start: torch.Tensor) -> torch.Tensor:
         """Train the tower and the domain's rows; with the text head, the tower alone."""
