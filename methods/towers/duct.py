@@ -84,8 +84,9 @@ class DUCT(TowerMethod):
         merged = {name: p.detach().clone() for name, p in self.tower.named_parameters()}
         frozen = unit_means(domain.features(), domain.labels, len(self.text))
         self.tower.load_state_dict(self.visual.state_dict())
-        rows = self.text if not domain.index else F.normalize(self.text + frozen, dim=1)
-        rows = self._train_both(domain, rows)
+        start = self.text if not domain.index else F.normalize(self.text + frozen, dim=1)
+        rows = start.clone().requires_grad_(config.head == "cosine")
+        self._train_both(domain, rows)
         share = config.merge if domain.index else config.merge_base
         if config.similarity:
             tuned = unit_means(self._embedded(domain), domain.labels, len(self.text))
@@ -94,7 +95,8 @@ class DUCT(TowerMethod):
         self._share = share
         if config.head == "text":
             return
-        rows = self._train_rows(domain, rows)
+        self._train_rows(domain, rows)
+        rows = rows.detach()
         earlier = [self._moved(s, rows, frozen) for s in range(len(self.rows))]
         self.rows = torch.stack([*earlier, rows])
         self.means = torch.cat([self.means, frozen[None]])
@@ -126,14 +128,13 @@ class DUCT(TowerMethod):
         """The share of the last domain's change."""
         return {"share": round(self._share, 5)}
 
-    def _train_both(self, domain: TrainDomain, start: torch.Tensor) -> torch.Tensor:
+    def _train_both(self, domain: TrainDomain, rows: torch.Tensor) -> None:
         """Train the tower and the domain's rows; with the text head, the tower alone."""
         config, backbone = self.context.config, self.context.backbone
         steps = config.steps if domain.index else config.base_steps(len(domain))
         if config.head == "text":
             self.train([domain], steps)
-            return start
-        rows = start.clone().requires_grad_()
+            return
         optimizer = torch.optim.AdamW(
             [
                 {"params": list(self.tower.parameters()), "weight_decay": config.weight_decay},
@@ -148,13 +149,12 @@ class DUCT(TowerMethod):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        return rows.detach()
 
-    def _train_rows(self, domain: TrainDomain, start: torch.Tensor) -> torch.Tensor:
+    def _train_rows(self, domain: TrainDomain, rows: torch.Tensor) -> None:
         """Train the rows on the merged tower."""
         config, labels = self.context.config, domain.labels
         steps = (config.steps if domain.index else config.base_steps(len(domain))) // 2
-        z, rows = self._embedded(domain), start.clone().requires_grad_()
+        z = self._embedded(domain)
         optimizer = torch.optim.AdamW([rows], lr=config.head_lr, weight_decay=0.0)
         generator = self.context.generator("rows", domain.index)
         for _ in range(steps):
@@ -162,7 +162,6 @@ class DUCT(TowerMethod):
             optimizer.zero_grad()
             self._loss(z[chosen], rows, labels[chosen]).backward()
             optimizer.step()
-        return rows.detach()
 
     def _loss(self, z: torch.Tensor, rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         logits = self.context.backbone.logit_scale * z @ F.normalize(rows, dim=1).T
