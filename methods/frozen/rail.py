@@ -107,7 +107,7 @@ class RAIL(Method):
     def load_state_dict(self, state: State) -> None:
         """Load copies of R and W, which lie in memory as they did when they were computed.
 
-        The last bits of a product depend on that, and the recursion goes on from them.
+        The last bits of a product depend on that, and the recursion continues from them.
         """
         self.inverse, self.weights = state["inverse"].clone(), state["weights"].clone()
 

@@ -12,7 +12,7 @@ This is a memory of samples, and boards mark it. With `kernel=linear` it is `rai
 
 Different from the original: as in `rail.py`. Of the base domain at most 16 images per class are
 kept, drawn with the run's seed, since the kernel over a whole base domain does not fit in memory.
-Like the released code, the system is solved anew after each domain.
+Like the released code, the system is solved again after each domain.
 """
 
 from __future__ import annotations

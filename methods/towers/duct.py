@@ -1,4 +1,4 @@
-"""DUCT: every domain fine-tunes CLIP anew, and what the domains change is added up.
+"""DUCT: every domain fine-tunes CLIP from its own weights, and the changes are added up.
 
 Paper: Zhou et al., Dual Consolidation for Pre-Trained Model-Based Domain-Incremental Learning, CVPR
 2025; read was the authors' version for new classes, which says it is modified. With the weights

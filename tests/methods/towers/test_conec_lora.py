@@ -16,7 +16,7 @@ from fsdil_methods.towers.conec_lora import (
 from tiny_world import copied
 from tower_world import BLOCKS, CLASSES, QUICK, WIDTH, TowerWorld, random_batch
 
-from fsdil_bench.adapters import BlockAdapter, image_tokens
+from fsdil_bench.adapters import BlockAdapter, TowerShape, image_tokens
 
 RANK, SHARED = 3, BLOCKS // 2
 HEADS = ["stochastic", "text"]
@@ -180,6 +180,11 @@ def test_cost(tower_world: TowerWorld) -> None:
     assert outcome.trained_parameters == [trained + each for each in selectors]
     stored = sum(v.numel() for k, v in copied(method).items() if k.startswith("domains.2."))
     assert stored == 2 * ups + CLASSES * WIDTH
-    # At ViT-B/16 with rank 8:
-    assert 12 * 2 * 768 * 8 + 6 * 2 * 8 * 768 == 221_184
-    assert 2 * 12 * 2 * 768 * 8 == 294_912
+
+
+def test_sizes_at_vit_b16(tower_world: TowerWorld) -> None:
+    method = build(tower_world, rank=8)
+    method.shape, method.shared = TowerShape(blocks=12, width=768, heads=12), 6
+    sizes = {part: tensor.numel() for part, tensor in method._start(0).items()}
+    assert sum(sizes.values()) == 294_912
+    assert sum(sizes.values()) - sizes["down.shared"] == 221_184
