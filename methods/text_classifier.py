@@ -20,6 +20,15 @@ def templates_option() -> Any:
 
 def class_embeddings(context: Context, templates: Sequence[str] = PHOTO) -> torch.Tensor:
     """One unit vector per class, (C, d): the direction of the mean over templates."""
+    check_templates(templates)
+    texts = [template.replace("{}", name) for name in context.class_names for template in templates]
+    embeddings = context.backbone.encode_text(texts)
+    per_class = embeddings.view(len(context.class_names), len(templates), -1)
+    return F.normalize(per_class.mean(1), dim=-1)
+
+
+def check_templates(templates: Sequence[str]) -> None:
+    """Refuse sentences without a place for the class name, and none at all."""
     for template in templates:
         if "{}" not in template:
             raise RequestError(
@@ -27,10 +36,6 @@ def class_embeddings(context: Context, templates: Sequence[str] = PHOTO) -> torc
             )
     if not templates:
         raise RequestError("there is no template", 'Give at least one, for instance ["{}"].')
-    texts = [template.replace("{}", name) for name in context.class_names for template in templates]
-    embeddings = context.backbone.encode_text(texts)
-    per_class = embeddings.view(len(context.class_names), len(templates), -1)
-    return F.normalize(per_class.mean(1), dim=-1)
 
 
 def require_text(context: Context, option: str, instead: str) -> None:

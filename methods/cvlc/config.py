@@ -24,8 +24,8 @@ class Config:
         "paper", "follow the paper, or the released code with its quirks"
     )
     # What is trained in the towers
-    adapter: Literal["dcp", "lora", "prompt"] = option(
-        "dcp", "what is trained in the blocks: coalescent projections, LoRA or prompts"
+    adapter: Literal["dcp", "lora", "prompt", "none"] = option(
+        "dcp", "what is trained in the blocks: coalescent projections, LoRA, prompts or nothing"
     )
     shared_blocks: int = option(
         8, "number of first blocks whose additions all domains share", minimum=0
@@ -68,7 +68,9 @@ class Config:
         True, "mix text into stored prototypes; it then counts twice in predictions"
     )
     # Where paper and code differ
-    domain_rule: Literal["gaussian", "class-pooled", "authors"] | None = option(
+    domain_rule: (
+        Literal["gaussian", "class-pooled", "authors", "gaussian-logdet", "gaussian-common"] | None
+    ) = option(
         None, "distance to a domain (paper: gaussian; authors: authors, covariance not inverted)"
     )
     domain_views: Literal["frozen", "mixed"] | None = option(

@@ -1,4 +1,4 @@
-"""What CVLC trains inside the towers: dual coalescent projections, or LoRA, or prompts.
+"""What CVLC trains inside the towers: dual coalescent projections, LoRA, prompts, or nothing.
 
 Dual coalescent projections (the paper's choice) are two matrices per block, C1 on the queries and
 C2 on the values, one for all heads:
@@ -21,7 +21,7 @@ from torch import nn
 
 from fsdil_bench.adapters import BlockAdapter, TowerShape, identity_projection
 
-Kind = Literal["dcp", "lora", "prompt"]
+Kind = Literal["dcp", "lora", "prompt", "none"]
 
 
 class Additions(nn.Module):
@@ -39,7 +39,7 @@ class Additions(nn.Module):
     ) -> None:
         super().__init__()
         self.kind = kind
-        make = {"dcp": _projections, "lora": _lora, "prompt": _prompts}[kind]
+        make = {"dcp": _projections, "lora": _lora, "prompt": _prompts, "none": _nothing}[kind]
         blocks = [make(shape, rank, length, generator) for _ in range(count)]
         self.blocks = nn.ModuleList(
             nn.ParameterDict({name: nn.Parameter(tensor) for name, tensor in block.items()})
@@ -80,8 +80,17 @@ def _prompts(
     return {"tokens": tokens / math.sqrt(shape.width)}
 
 
+def _nothing(
+    shape: TowerShape, rank: int, length: int, generator: torch.Generator
+) -> dict[str, torch.Tensor]:
+    del shape, rank, length, generator
+    return {}
+
+
 def _adapter(kind: Kind, block: nn.Module) -> BlockAdapter:
     tensors = dict(block.named_parameters())
+    if kind == "none":
+        return BlockAdapter()
     if kind == "dcp":
         return BlockAdapter(query=tensors["query"], value=tensors["value"])
     if kind == "prompt":

@@ -12,17 +12,25 @@ Different from the original: a whole domain is merged at once by the exact rule 
 scatters, where the original adds one sample after the other by a rule whose result depends on their
 order. Without shrinkage the outcome is therefore LDA on all images seen. With `balanced` an image
 weighs 1 / (number of images of its domain), so that the base domain does not drown the others.
+
+With `fuse` below 1 (the method `slda-text`) the posterior of these Gaussians, under equal priors,
+is mixed with zero-shot CLIP: (1 - fuse) softmax(s z . w_c) + fuse softmax(the scores above). This
+is what few shots leave of ENGINE (Zhou et al., 2025), without its adapters and its descriptions
+written by a language model: its test-time mixture, with its share of 0.8.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
+
+from ..text_classifier import class_embeddings, require_text, templates_option
+from .zero_shot_fusion import mixed
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,8 @@ class Config:
         1e-4, "weight of the identity when inverting the covariance", minimum=1e-10, maximum=1.0
     )
     balanced: bool = option(False, "let every domain weigh the same instead of every image")
+    fuse: float = option(1.0, "share of LDA; the rest is zero-shot", minimum=0, maximum=1)
+    templates: tuple[str, ...] = templates_option()
 
 
 class StreamingLDA(Method):
@@ -41,6 +51,9 @@ class StreamingLDA(Method):
 
     Config = Config
     inputs = frozenset({"features"})
+    inert: ClassVar[dict[str, str]] = {
+        "templates": "other words move a text little, and a small slice may have no close decision"
+    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -48,6 +61,10 @@ class StreamingLDA(Method):
         self.counts = torch.zeros(classes, dtype=torch.float64, device=context.device)
         self.means = self.counts.new_zeros(classes, size)
         self.scatter = self.counts.new_zeros(size, size)
+        self.text: torch.Tensor | None = None
+        if context.config.fuse < 1:
+            require_text(context, f"fuse = {context.config.fuse}", "fuse=1")
+            self.text = class_embeddings(context, context.config.templates).double()
 
     def learn(self, domain: TrainDomain) -> None:
         """Merge the domain's means and scatter into those of the domains before."""
@@ -66,7 +83,12 @@ class StreamingLDA(Method):
 
     def predict(self, batch: Batch) -> torch.Tensor:
         """The most likely class."""
-        return (batch.features.double() @ self.weights + self.bias).argmax(1)
+        z = batch.features.double()
+        scores = z @ self.weights + self.bias
+        if self.text is not None:
+            scale, share = self.context.backbone.logit_scale, self.context.config.fuse
+            scores = mixed(scores.softmax(1), z, self.text, scale, share)
+        return scores.argmax(1)
 
     def state_dict(self) -> State:
         """Weights and means of the classes, and the scatter around them."""

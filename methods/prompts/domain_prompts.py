@@ -6,9 +6,12 @@ its text classifier w_tc,
 
     loss_t = cross-entropy( s z_t(x) w_tc, y ),      prediction = argmax_c z_t(x) . w_tc
 
-where t is the domain of an image in training, and the one that `kmeans_router` finds in a test. The
+where t is the domain of an image in training, and the one that the router finds in a test. The
 towers and CLIP's scale s are frozen, and nothing of a domain changes after its training: only the
-router can forget.
+router can forget. There are two routers:
+
+    kmeans     the nearest of a few centres (`kmeans_router.py`), as in S-Prompts
+    selector   a trained classifier of domains (`domain_selector.py`), as in SOYO
 """
 
 from __future__ import annotations
@@ -33,11 +36,13 @@ from fsdil_bench import (
 )
 from fsdil_bench.adapters import BlockAdapter, encode_image
 
+from ..domain_selector import DomainSelector
 from .kmeans_router import kmeans, route
 from .prompt_training import PromptConfig, Prompts, train_prompts
 from .text_prompts import PromptedNames, random_context
 
 CENTRES = "centres"
+SELECTOR = "selector."
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,9 @@ class RoutedPromptConfig(PromptConfig):
 
     start_from: Literal["fresh", "base", "previous"] = option(
         "fresh", "a later domain starts from fresh prompts, or from those of an earlier domain"
+    )
+    router: Literal["kmeans", "selector"] = option(
+        "kmeans", "domains are recognised by K-means centres, or by a trained classifier"
     )
     centres: int = option(
         5, "K-means centres of a domain; never more than it has images", minimum=1
@@ -72,6 +80,9 @@ class RoutedPrompts(RouterMethod):
         super().__init__(context)
         self.visual: Any = context.backbone.model.visual
         self.domains: list[Prompts] = []  # with the centres among them
+        self.selector: DomainSelector | None = None
+        if context.config.router == "selector":
+            self.selector = DomainSelector(context.backbone.embed_dim, context.device)
         self._classifiers: dict[int, torch.Tensor] = {}  # follow from the prompts
 
     @abstractmethod
@@ -92,11 +103,15 @@ class RoutedPrompts(RouterMethod):
         """How many tokens `text_classifier` sends through the text tower."""
 
     def learn(self, domain: TrainDomain) -> None:
-        """Train the domain's prompts, then place its centres."""
+        """Train the domain's prompts, then place its centres or train the selector."""
         config, t = self.context.config, domain.index
         trained = train_prompts(self._start(t), domain, config, self.loss, warm_up=self.warm_up)
-        generator = self.context.generator("centres", t)
-        trained[CENTRES] = kmeans(domain.features(), config.centres, generator)
+        if self.selector is not None:
+            generator = self.context.generator("selector", t)
+            self.selector.add_domain(domain.features(), generator)
+        else:
+            generator = self.context.generator("centres", t)
+            trained[CENTRES] = kmeans(domain.features(), config.centres, generator)
         self.domains.append(trained)
         self._classifiers.clear()
 
@@ -124,7 +139,9 @@ class RoutedPrompts(RouterMethod):
         return None
 
     def predict_domain(self, batch: Batch) -> torch.Tensor:
-        """The domain with the nearest centre."""
+        """The domain with the nearest centre, or the one that the selector chooses."""
+        if self.selector is not None:
+            return self.selector.route(batch.features)
         centres = [prompts[CENTRES] for prompts in self.domains]
         return route(batch.features, centres, self.context.config.distance)
 
@@ -154,24 +171,30 @@ class RoutedPrompts(RouterMethod):
         return self.domains[t]
 
     def state_dict(self) -> State:
-        """Prompts and centres of every domain."""
+        """Prompts and centres of every domain, or prompts and the selector."""
+        selector = self.selector.state_dict() if self.selector is not None else {}
         return {
             f"{t}.{name}": value
             for t, prompts in enumerate(self.domains)
             for name, value in prompts.items()
-        }
+        } | {SELECTOR + name: value for name, value in selector.items()}
 
     def load_state_dict(self, state: State) -> None:
-        """Load prompts and centres."""
+        """Load them."""
+        if self.selector is not None:
+            own = {k.removeprefix(SELECTOR): v for k, v in state.items() if k.startswith(SELECTOR)}
+            self.selector.load_state_dict(own)
+            state = {k: v for k, v in state.items() if not k.startswith(SELECTOR)}
         named = {(int(t), rest): v for k, v in state.items() for t, _, rest in [k.partition(".")]}
         count = 1 + max((t for t, _ in named), default=-1)
         self.domains = [{n: v for (u, n), v in named.items() if u == t} for t in range(count)]
         self._classifiers.clear()
 
     def trained_parameters(self) -> int:
-        """The prompts of the last domain: all that was trained in it."""
+        """The prompts of the last domain, and the selector: all that was trained in it."""
         last = self.domains[-1] if self.domains else {}
-        return sum(value.numel() for name, value in last.items() if name != CENTRES)
+        selector = self.selector.trained_parameters() if self.selector is not None else 0
+        return selector + sum(value.numel() for name, value in last.items() if name != CENTRES)
 
     def _start(self, t: int) -> Prompts:
         config = self.context.config

@@ -12,6 +12,11 @@ put in before the first layer norm, and M context vectors in front of the class 
 Different from the original: a few-shot domain trains for a number of steps and has at most as many
 centres as images, all domains have the same learning rate and weight decay, and images are
 normalised as CLIP wants them. With few images the centres are (nearly) features of single images.
+
+The method `soyo` is this with a trained classifier of domains as its router (`domain_selector.py`).
+Wang et al., Boosting Domain Incremental Learning: Selecting the Optimal Parameters Is All You Need,
+CVPR 2025, also train bottlenecks after each block; here the router is all that differs, so that the
+two rows show what it adds. It keeps Gaussians of domains, not features.
 """
 
 from __future__ import annotations

@@ -10,13 +10,14 @@ from fsdil_methods import fsdil_methods
 from fsdil_bench.checks import MethodCheck, method_checks
 
 # Narrower where the full width says nothing more and costs seconds.
-NARROW: dict[str, dict[str, Any]] = {"ranpac": {"projection_size": 200}}
+NARROW: dict[str, dict[str, Any]] = {name: {"projection_size": 200} for name in ("ranpac", "rail")}
 # The same class under other options, or several times the work.
 SLOW = {info.name for info in fsdil_methods() if info.name.startswith("cvlc-")} | {"joint"}
-SLOW |= {"tip-adapter-f", "wise-ft-streaming", "dytox-replay"}
+SLOW |= {"tip-adapter-f", "wise-ft-streaming", "dytox-replay", "slda-text", "soyo", "duct-text"}
 MANY_OPTIONS = {
     "cvlc", "s-prompts", "cp-prompt", "ewc", "l2p", "dualprompt", "coda-prompt", "inflora",
     "asp", "app", "sec-prompt", "icon", "dytox", "fshil-lite", "pgo-like",
+    "conec-lora", "duct", "fused-prototypes",
 }  # fmt: skip
 
 

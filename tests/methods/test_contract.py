@@ -21,6 +21,9 @@ FITTING: dict[str, dict[str, Any]] = {
 _TOWER = {"lr": 1e-2, "batch_size": 16, "steps": 3}
 SMALL: dict[str, dict[str, Any]] = {
     "ranpac": {"projection_size": 40},
+    "rail": {"projection_size": 40},
+    "rapf": {"base_epochs": 2, "steps": 3, "lr": 1e-2},
+    "dualcp-lite": {"base_epochs": 2, "steps": 3, "lr": 1e-2},
     "linear-probe": {"base_iterations": 20, "steps": 5},
     "finetune": _TOWER,
     "base-only": _TOWER,
@@ -31,6 +34,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "ewc": _TOWER,
     "wise-ft": _TOWER,
     "wise-ft-streaming": _TOWER,
+    "duct": _TOWER,
+    "duct-text": _TOWER,
     "avalanche-naive": _TOWER,
     "avalanche-ewc": _TOWER,
     "avalanche-lwf": _TOWER,
@@ -46,21 +51,24 @@ SMALL: dict[str, dict[str, Any]] = {
     "dytox": QUICK | {"lr": 1e-3},
     "dytox-replay": QUICK | {"lr": 1e-3, "kept_images": 16, "base_epochs": 12},
     "fshil-lite": QUICK | {"expert_blocks": 2, "rank": 3, "inner_steps": 2},
+    "conec-lora": QUICK | {"rank": 3},
 }
 # They add to the blocks of a transformer, and need one.
-ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora"}
+ADDING = {"l2p", "dualprompt", "coda-prompt", "inflora", "conec-lora"}
 ADDING |= {"asp", "sec-prompt", "icon", "dytox", "dytox-replay", "fshil-lite"}
 ALL = {info.name: info for info in fsdil_methods()}
 # CVLC needs a real open_clip model; tests/methods/cvlc/test_method.py holds it to the same.
 # So do prompts, with test_coop.py and test_domain_prompts.py.
-ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt", "pgo-like"}
+ADAPTED = {"coop", "coop-domains", "s-prompts", "cp-prompt", "pgo-like", "soyo"}
 INFOS = {
     name: info for name, info in ALL.items() if not name.startswith("cvlc") and name not in ADAPTED
 }
-STATELESS = {"zero-shot", "zero-shot-80"}
+STATELESS = {"zero-shot", "zero-shot-80", "text-prototypes"}
 KEEP_IMAGES = {"joint", "avalanche-replay", "dytox-replay"}
-KEEP_FEATURES = {"tip-adapter", "tip-adapter-f", "coop-domains", "s-prompts", "cp-prompt"}
-KEEP_FEATURES |= {"fshil-lite", "pgo-like"}
+KEEP_FEATURES = {
+    "tip-adapter", "tip-adapter-f", "rail-dual", "hycal", "rapf", "duct", "conec-lora",
+    "coop-domains", "s-prompts", "cp-prompt", "fshil-lite", "pgo-like",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -78,10 +86,14 @@ def test_names() -> None:
     assert list(ALL) == [
         "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
         "cvlc-single-template", "cvlc-no-text",
+        "text-prototypes", "fused-prototypes", "cvlc-frozen",
         "zero-shot", "zero-shot-80", "ncm", "ncm-text", "slda", "ranpac", "linear-probe",
-        "tip-adapter", "tip-adapter-f",
+        "tip-adapter", "tip-adapter-f", "slda-text", "rail", "rail-dual", "hycal",
+        "rapf", "dualcp-lite",
         "finetune", "base-only", "joint", "lwf", "ewc", "wise-ft", "wise-ft-streaming", "inflora",
-        "coop", "coop-domains", "s-prompts", "cp-prompt", "l2p", "dualprompt", "coda-prompt",
+        "duct", "duct-text", "conec-lora",
+        "coop", "coop-domains", "s-prompts", "cp-prompt", "soyo", "l2p", "dualprompt",
+        "coda-prompt",
         "asp", "app", "sec-prompt", "icon", "dytox", "dytox-replay", "fshil-lite", "pgo-like",
         "avalanche-naive", "avalanche-ewc", "avalanche-lwf", "avalanche-replay",
     ]  # fmt: skip

@@ -34,6 +34,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "sec-prompt": {"discriminative_blocks": 2, "other_blocks": 1},
     "icon": {"blocks": 3},
     "fshil-lite": {"expert_blocks": 2},
+    "rail": {"projection_size": 40},
 }
 
 Run = Callable[..., tuple[fsdil_bench.Record, Path]]

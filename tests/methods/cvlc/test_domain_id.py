@@ -11,9 +11,12 @@ from fsdil_methods.cvlc.domain_id import (
     identify,
     make_metric,
 )
+from scipy.stats import multivariate_normal
 
 T, C, D = 3, 2, 4
-RULES: tuple[Rule, ...] = ("gaussian", "class-pooled", "authors")
+RULES: tuple[Rule, ...] = (
+    "gaussian", "class-pooled", "authors", "gaussian-logdet", "gaussian-common",
+)  # fmt: skip
 
 Domain = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -51,6 +54,22 @@ def moments(z: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def plain(domains: list[Domain], queries: np.ndarray, rule: Rule) -> np.ndarray:
     """Every query, domain and class in a loop."""
+    if rule == "gaussian-logdet":
+        return np.stack(
+            [
+                -2 * multivariate_normal(*moments(z, weights)).logpdf(queries)
+                - D * np.log(2 * np.pi)
+                for z, _, weights in domains
+            ],
+            1,
+        )
+    if rule == "gaussian-common":
+        each = [moments(z, weights) for z, _, weights in domains]
+        common = 0.9 * np.mean([covariance for _, covariance in each], 0)
+        common += 0.1 / 0.9 * np.trace(common) / D * np.eye(D)
+        normal = [multivariate_normal(mean, common) for mean, _ in each]
+        constant = D * np.log(2 * np.pi) + np.linalg.slogdet(common)[1]
+        return np.stack([-2 * each.logpdf(queries) - constant for each in normal], 1)
     if rule == "gaussian":
         groups = [[moments(z, weights)] for z, _, weights in domains]
         matrices = [[np.linalg.inv(covariance)] for ((_, covariance),) in groups]
@@ -86,6 +105,22 @@ def test_distances(domains: list[Domain], queries: np.ndarray, rule: Rule, seen:
     assert identify(torch.tensor(queries), metric).tolist() == expected.argmin(1).tolist()
 
 
+def test_a_broad_domain_does_not_attract_what_is_in_a_narrow_one() -> None:
+    """Unless the log-determinant is left out, as in the paper."""
+    rng = np.random.default_rng(3)
+    ones = np.ones(400, dtype=int)
+    labels = np.arange(400) % C
+    broad, narrow = 3 * rng.normal(size=(400, D)), 0.2 * rng.normal(size=(400, D)) + 0.5
+    held_out = torch.tensor(0.2 * rng.normal(size=(400, D)) + 0.5)
+    right = {}
+    for rule in ("gaussian", "gaussian-logdet"):
+        learned = learn([(broad, labels, ones), (narrow, labels, ones)], rule)
+        found = identify(held_out, make_metric(learned, rule))
+        right[rule] = float((found == 1).double().mean())
+    assert right["gaussian"] < 0.3
+    assert right["gaussian-logdet"] > 0.97
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_one_domain_is_the_answer(domains: list[Domain], queries: np.ndarray, rule: Rule) -> None:
     metric = make_metric(learn(domains[:1], rule), rule)
@@ -103,9 +138,9 @@ def test_the_rules_differ(domains: list[Domain], queries: np.ndarray) -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_shapes_do_not_grow_more_than_needed(domains: list[Domain], rule: Rule) -> None:
     statistics = learn(domains, rule)
-    means, covariances = ((T, D), (T, D, D)) if rule == "gaussian" else ((T, C, D), (C, D, D))
-    assert statistics.means.shape == means
-    assert statistics.covariances.shape == covariances
+    matrices = {"gaussian": T, "gaussian-logdet": T, "gaussian-common": 1}.get(rule, C)
+    assert statistics.means.shape == ((T, D) if rule.startswith("gaussian") else (T, C, D))
+    assert statistics.covariances.shape == (matrices, D, D)
 
 
 @pytest.mark.parametrize("rule", RULES)

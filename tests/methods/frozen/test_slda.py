@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from fsdil_methods.frozen.slda import StreamingLDA, oas
+from fsdil_methods.frozen.zero_shot import ZeroShot
 from sklearn.covariance import OAS
 from tiny_world import CLASSES, DIM, World
 
@@ -70,3 +71,24 @@ def test_oas_is_scikit_learns(samples: int) -> None:
     x = np.random.default_rng(samples).normal(size=(samples, 6)) * np.arange(1, 7)
     ours = oas(torch.from_numpy(x.T @ x / samples), samples).numpy()
     np.testing.assert_allclose(ours, OAS(assume_centered=True).fit(x).covariance_, rtol=1e-10)
+
+
+def test_a_mixture_with_zero_shot(world: World) -> None:
+    method = world.learn(world.method(StreamingLDA, fuse=0.4))
+    z = np.concatenate([world.features(t, "test")[0] for t in range(3)])
+    text = method.text.numpy()
+    lda = z @ method.weights.numpy() + method.bias.numpy()
+    posterior, p = (
+        np.exp(logits - logits.max(1, keepdims=True))
+        for logits in (lda, world.backbone.logit_scale * z @ text.T)
+    )
+    posterior, p = (x / x.sum(1, keepdims=True) for x in (posterior, p))
+    assert world.predict(method) == (0.6 * p + 0.4 * posterior).argmax(1).tolist()
+
+
+def test_the_ends_of_the_mixture(world: World) -> None:
+    none, whole = (world.learn(world.method(StreamingLDA, fuse=share)) for share in (0.0, 1.0))
+    assert world.predict(none) == world.predict(world.method(ZeroShot))
+    assert whole.text is None
+    nearly = world.learn(world.method(StreamingLDA, fuse=1 - 1e-9))
+    assert world.predict(nearly) == world.predict(whole)

@@ -160,3 +160,34 @@ def test_presets_are_valid_options(clip_world: ClipWorld, name: str) -> None:
         blocks = {"blocks": list(range(BLOCKS))} if "blocks" in preset else {}
         context = {key: own[key] for key in CONTEXT if key in own}
         assert clip_world.method(kind, **{**preset, **(blocks or own), **context})
+
+
+def test_the_trained_router(clip_world: ClipWorld, name: str) -> None:
+    """It changes which domain an image is taken for, and nothing else."""
+    plain = clip_world.run(build(clip_world, name), "kmeans")
+    method = build(clip_world, name, router="selector")
+    outcome = clip_world.run(method, "selector")
+    assert outcome.oracle_matrix == plain.oracle_matrix
+    assert outcome.routing[0] == 100
+    each = (DIM + 1) * torch.tensor([0, 2, 3])
+    assert outcome.trained_parameters == (COUNTS[name] + each).tolist()
+    batch = clip_world.test_batch()
+    assert torch.equal(method.predict_domain(batch), method.selector.route(batch.features))
+
+
+def test_a_stopped_run_continues_with_its_selector(clip_world: ClipWorld, name: str) -> None:
+    methods = [build(clip_world, name, router="selector") for _ in range(3)]
+    rows = clip_world.run(methods[0], "whole").matrix
+    clip_world.run(methods[1], "stopped", domains=2)
+    assert clip_world.run(methods[2], "stopped").matrix == rows
+    assert same(copied(methods[0]), copied(methods[2]))
+
+
+def test_a_selector_leaves_earlier_prompts_alone(clip_world: ClipWorld, name: str) -> None:
+    method = build(clip_world, name, router="selector")
+    seen: dict[str, torch.Tensor] = {}
+    for t in range(3):
+        method.learn(clip_world.domain(t))
+        now = {k: v for k, v in copied(method).items() if not k.startswith("selector.")}
+        assert all(torch.equal(now[key], value) for key, value in seen.items())
+        seen = now
