@@ -156,7 +156,9 @@ class DualCPLite(Method):
         steps = config.steps if domain.index else config.base_epochs * -(-len(z) // size)
         generator = self.context.generator("training", domain.index)
         weights = {name: w.clone().requires_grad_() for name, w in self.weights.items()}
-        optimizer = torch.optim.AdamW(weights.values(), lr=config.lr, weight_decay=0.0)
+        optimizer = torch.optim.AdamW(
+            weights.values(), lr=config.lr, weight_decay=0.0, fused=self.context.fused
+        )
         factor = factors(self.anchors["anchor_covariance"]) if self.anchors else None
         order = torch.randperm(0)
         with domain.training(steps) as advance:

@@ -143,7 +143,7 @@ class RAPF(Method):
         generator = self.context.generator("training", domain.index)
         replay = _Replay(self.means, self.counts, factors(self.covariances), generator)
         adapter = self.adapter.clone().requires_grad_()
-        optimizer = torch.optim.Adam([adapter], lr=config.lr)
+        optimizer = torch.optim.Adam([adapter], lr=config.lr, fused=self.context.fused)
         order = torch.randperm(0)
         with domain.training(steps) as advance:
             for step in range(steps):

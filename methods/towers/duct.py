@@ -142,6 +142,7 @@ class DUCT(TowerMethod):
                 {"params": [rows], "lr": config.head_lr, "weight_decay": 0.0},
             ],
             lr=config.lr,
+            fused=self.context.fused,
         )
         for batch in domain.batches(config.batch_size, steps=steps, augment=config.augment):
             with backbone.autocast():
