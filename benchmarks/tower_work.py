@@ -427,7 +427,7 @@ _STAYS = "weights stay; a test takes over no predictions, or methods could hide 
 
 #: Methods that run towers, and why some of them encode a view again under the same weights.
 OTHERS = {
-    "cvlc-lora": "", "cvlc-prompt": "", "cvlc-all-specific": "", "finetune": "",
+    "cvlc-lora": "", "cvlc-prompt": "", "cvlc-all-specific": _STAYS, "finetune": "",
     "base-only": _STAYS, "joint": "", "lwf": "", "ewc": "", "wise-ft": "", "wise-ft-streaming": "",
     "inflora": "", "coop": "", "coop-domains": "", "s-prompts": _STAYS, "cp-prompt": _STAYS,
     "l2p": "", "dualprompt": "", "coda-prompt": "",
