@@ -91,6 +91,8 @@ class PlainCVLC(CVLC):
             return e.view(len(words), len(config.templates), -1)
 
         names = embed(list(context.class_names))
+        if not config.synonyms:
+            return text_prototypes(names)
         with torch.no_grad():
             others = torch.stack([embed(list(words)) for words in context.synonyms])
         return text_prototypes(names, others, calibration.synonym_share, config.tau)

@@ -140,7 +140,7 @@ def test_batch_holds_what_was_declared():
 
 
 def test_nothing_in_a_batch_leads_to_labels():
-    batch = Batch(torch.zeros(2, 3, 8, 8), torch.zeros(2, 4))
+    batch = Batch(torch.zeros(2, 3, 8, 8), torch.zeros(2, 4), torch.zeros(2, 5))
     assert all(torch.is_tensor(value) for value in vars(batch).values())
 
 
