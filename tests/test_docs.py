@@ -288,6 +288,7 @@ PREPARED = {
     "README.md": published("leaderboards/records/drawn-1shot/cvlc", method="cvlc"),
     "docs/backbones.md": small_weights,
     "docs/commands.md": sweep_files,
+    "docs/cost.md": sweep_files,
     "docs/leaderboards.md": published("runs/drawn-1shot/ncm"),
     "docs/paper.md": published("runs/drawn-1shot/ncm"),
     "docs/reproducing.md": published("leaderboards/records/drawn-1shot/ncm"),
