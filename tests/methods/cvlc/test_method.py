@@ -141,7 +141,7 @@ def test_state_holds_nothing_that_grows_with_the_images(play):
 
 def test_every_variant_is_cvlc_under_other_options():
     infos = {i.name: i for i in fsdil_methods() if i.name.startswith("cvlc")}
-    assert len(infos) == 7
+    assert len(infos) == 8
     for info in infos.values():
         config = resolve(Config, info.overrides, owner="m", see="s")
         assert (config == Config()) == (info.name == "cvlc")
