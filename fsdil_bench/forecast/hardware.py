@@ -1,9 +1,9 @@
 """How fast graphics processors are: a small table, and the seconds that work takes.
 
-Peaks are of dense matrix products, in 10^12 operations per second, from the makers' data sheets.
+Peaks are of dense matrix products, in 10^12 operations per second, as the makers state them.
 `efficiency` is the part of a peak that a vision transformer reaches in plain PyTorch, without
-compilation: rounded from published throughputs of ViT-B/16 in training. Where there are none, it
-is that of a card of the same generation. Expect these to be right within a factor of 1.5.
+compilation. It is an estimate: none of these cards was at hand to measure it, nor the seconds per
+call and per image below. `this-machine` is measured instead.
 """
 
 from __future__ import annotations
