@@ -131,7 +131,7 @@ def test_frozen_cvlc_trains_no_block(clip_world: ClipWorld) -> None:
     # Ten scalars, the domain's shift, the text shift, the classifier and its scale.
     assert outcome.trained_parameters == [10 + 2 * size + C * size + 1] * 3
     assert not any("vision.blocks" in name or "text.blocks" in name for name in copied(method))
-    raw = method._encode(clip_world.test_batch().images, method._ready(2)[0])
+    raw = method._encode(clip_world.test_batch().images, method.weights.vision_adapters(2))
     torch.testing.assert_close(raw, clip_world.test_batch().features, atol=1e-5, rtol=0)
 
 
