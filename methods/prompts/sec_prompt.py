@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -87,12 +87,6 @@ class SECPrompt(PrototypePrompts):
     """Discriminative prompts that grow with the domains, and others that augment."""
 
     Config: ClassVar[type] = Config
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
     inputs = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {
         "pool": "with three classes a pool has its fewest components"

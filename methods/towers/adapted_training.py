@@ -7,9 +7,8 @@ cross-entropy of all classes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 
@@ -34,12 +33,6 @@ class AdaptedMethod(TrainedAdditions):
     """A frozen tower, trained additions to it, and a head."""
 
     Config: ClassVar[type] = AdaptedConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -41,7 +41,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -84,12 +84,6 @@ class DyTox(TrainedAdditions):
     """A block with class attention, a token and a head for every domain."""
 
     Config: ClassVar[type] = Config
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
     inputs = frozenset({"images"})
 
     def __init__(self, context: Context) -> None:

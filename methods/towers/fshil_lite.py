@@ -86,12 +86,6 @@ class FSHILLite(TrainedAdditions):
     """Growing prototypes on a tower with experts."""
 
     Config: ClassVar[type] = Config
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "core50": {"base_epochs": 5},
-        "cddb-hard": {"base_epochs": 5},
-        "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
-    }
     inert: ClassVar[Mapping[str, str]] = {
         "least_accuracy": "in a small slice classes are usually right, so that drop decides"
     }

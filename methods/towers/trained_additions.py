@@ -10,7 +10,7 @@ because a pass over a few-shot domain is often a single batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -61,6 +61,12 @@ class TrainedAdditions(Method):
     """A frozen tower and trained additions to it."""
 
     Config: ClassVar[type] = AdditionConfig
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "core50": {"base_epochs": 5},
+        "cddb-hard": {"base_epochs": 5},
+        "domainnet": {"base_epochs": 2, "batch_size": 128},
+        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
+    }
     inputs = frozenset({"images", "features"})
 
     def __init__(self, context: Context) -> None:
