@@ -54,7 +54,7 @@ class RunRequest(StreamRequest):
     keep_checkpoints: bool = how_option(False, "Keep the state after every domain.")
     reuse_base: bool = how_option(False, "Share the base domain with runs of other K.")
     profile: bool = how_option(
-        False, "Keep traces of torch's profiler and a table of phases in the run's folder."
+        False, "Keep traces by the profiler of torch and a table of phases in the run folder."
     )
     sealed: bool = how_option(
         False, "Learn and predict in separate processes that share the method's state alone."

@@ -26,7 +26,7 @@ from fsdil_bench import Batch, Context, RouterMethod, State, TrainDomain, option
 from . import domain_id
 from .calibration import INITIAL, embed_frozen
 from .domain_id import DomainStatistics
-from .untrained_text import TEXTS, TextConfig, text_prototypes_of
+from .frozen_texts import TEXTS, TextConfig, text_prototypes_of
 from .visual_prototypes import class_means, fuse, logits, passes, stored_prototypes
 
 

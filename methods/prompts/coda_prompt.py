@@ -34,12 +34,11 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 
-from fsdil_bench import Batch, Context, RequestError, TrainBatch, TrainDomain, option
+from fsdil_bench import Batch, Context, TrainBatch, TrainDomain, option
 
 from ..towers.adapted_training import AdaptedConfig, AdaptedMethod
+from .components import PARTS, off_orthogonal, orthogonal
 from .prompt_keys import prefix_adapters, require_blocks
-
-PARTS = ("keys", "attentions", "components")
 
 
 @dataclass(frozen=True)
@@ -129,24 +128,3 @@ class CODAPrompt(AdaptedMethod):
     def features(self, batch: Batch) -> torch.Tensor:
         """Every image under its own prefixes."""
         return self.context.backbone.run_with(self.encode, batch.images, batch.features)
-
-
-def orthogonal(old: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
-    """`count` random unit vectors, orthogonal to each other and to the rows of `old` (m, ...)."""
-    rows = old.flatten(1).double().cpu()
-    size = rows.shape[1]
-    if len(rows) + count > size:
-        raise RequestError(
-            f"{len(rows) + count} components cannot be orthogonal in {size} dimensions",
-            "Add fewer components per domain.",
-        )
-    new = torch.randn(count, size, generator=generator, dtype=torch.float64)
-    # QR goes from left to right: the last columns are the new vectors, less all before them.
-    basis = torch.linalg.qr(torch.cat([rows, new]).T).Q[:, len(rows) :]
-    return basis.T.to(old.dtype).reshape(count, *old.shape[1:])
-
-
-def off_orthogonal(rows: torch.Tensor) -> torch.Tensor:
-    """o(M) of matrices M (..., m, d): mean squared difference of M M' and the identity."""
-    identity = torch.eye(rows.shape[-2], device=rows.device)
-    return (rows @ rows.mT - identity).square().mean((-2, -1))

@@ -25,7 +25,7 @@ Different from the original, whose released code its authors call not thoroughly
   is constant. A later domain adds 0.1 C, at least 2, where the original adds half of its classes.
 - Overwriting prototypes is the original and forgets earlier domains; by default every domain keeps
   its own. In training those of earlier domains count for wrong classes only.
-- New components are orthogonal to all older ones (see `coda_prompt.py`).
+- New components are orthogonal to all older ones (see `components.py`).
 - The budget of a later domain is in steps; the original has ten passes, or none on ImageNet-R.
 """
 
@@ -43,7 +43,7 @@ from fsdil_bench.adapters import BlockAdapter, image_tokens, run_block, tower_bl
 
 from ..domain_prototypes import own_similarity
 from ..towers.trained_additions import AdditionConfig
-from .coda_prompt import PARTS, orthogonal
+from .components import PARTS, orthogonal
 from .prompt_keys import require_blocks
 from .prototype_prompts import PrototypePromptConfig, PrototypePrompts
 

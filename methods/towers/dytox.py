@@ -52,8 +52,8 @@ from fsdil_bench.adapters import image_tokens, tower_blocks
 
 from ..plain_views import plain_views
 from .class_attention import ClassAttention
+from .distillation import distillation
 from .heads import linear_logits, linear_start
-from .lwf import distillation
 from .trained_additions import AdditionConfig, TrainedAdditions
 
 _MEASURED = 1024  # images of the base domain for the first token, at most

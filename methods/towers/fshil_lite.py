@@ -46,7 +46,7 @@ from ..domain_prototypes import class_sums, own_similarity, similarity
 from ..frozen.growing_prototypes import accuracy_left_out, needs_more, per_class
 from ..plain_views import plain_views
 from ..prompts.prompt_keys import require_blocks
-from .lwf import distillation
+from .distillation import distillation
 from .shift_experts import (
     DETECTOR,
     EXPERT,

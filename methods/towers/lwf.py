@@ -24,6 +24,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, TrainDomain, option
 
+from .distillation import distillation
 from .penalised_training import PenalisedConfig, PenalisedMethod
 
 
@@ -67,10 +68,3 @@ class LwF(PenalisedMethod):
         taught = backbone.logit_scale * z @ self.teacher_head.T
         soften = config.soft_scale / backbone.logit_scale / config.temperature
         return config.alpha * distillation(soften * logits, soften * taught)
-
-
-def distillation(logits: torch.Tensor, taught: torch.Tensor) -> torch.Tensor:
-    """KL( softmax(taught) || softmax(logits) ), the mean over rows."""
-    return F.kl_div(
-        logits.log_softmax(1), taught.log_softmax(1), reduction="batchmean", log_target=True
-    )

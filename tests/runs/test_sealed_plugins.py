@@ -22,17 +22,17 @@ WORLD, METHODS = TESTS / "toy_world_plugin.py", TESTS / "toy_methods_plugin.py"
 
 EVIL = """
     import os
-    import numpy as np
     from fsdil_bench import MethodInfo, hookimpl
     from fsdil_bench.runs import evaluation
     from toy_plugin import Means
 
     print("imported by", os.getpid(), flush=True)
 
-    def cheat(self, tests, *_):
-        return np.full(len(tests), -1), tests.labels.copy()
+    def cheat(self, tests, features, order, t, phase, routed, classes, *_):
+        classes[:] = tests.labels
+        return iter(())
 
-    evaluation.Evaluation._predict_all = cheat
+    evaluation.Evaluation._predicted = cheat
 
     @hookimpl
     def fsdil_methods():
@@ -107,9 +107,9 @@ def same_harness(guarded):
     """What an ordinary run lets a plugin do to the harness ends with the test."""
     from fsdil_bench.runs.evaluation import Evaluation
 
-    kept = Evaluation._predict_all
+    kept = Evaluation._predicted
     yield
-    Evaluation._predict_all = kept
+    Evaluation._predicted = kept
 
 
 def test_a_patched_harness_changes_no_sealed_result(run, written):
@@ -134,7 +134,7 @@ def test_neither_does_the_command_line_import_it(written, tmp_path):
 
 
 def test_an_ordinary_run_with_a_patched_harness_fails(run, written):
-    named = r"fsdil_bench\.runs\.evaluation\.Evaluation\._predict_all"
+    named = r"fsdil_bench\.runs\.evaluation\.Evaluation\._predicted"
     with pytest.raises(PluginError, match=f"a plugin has changed the harness: {named}") as caught:
         run("evil", plugins=[written("evil.py", EVIL)], sealed=False)
     assert "evil.py" in caught.value.remedy

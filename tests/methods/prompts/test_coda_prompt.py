@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fsdil_methods.prompts.coda_prompt import PARTS, CODAPrompt, off_orthogonal, orthogonal
+from fsdil_methods.prompts.coda_prompt import CODAPrompt
+from fsdil_methods.prompts.components import PARTS, off_orthogonal, orthogonal
 from tiny_world import copied
 from tower_world import DIM, QUICK, TRAINED_HEAD, WIDTH, TowerWorld, random_batch
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fsdil_methods.prompts.coda_prompt import PARTS
+from fsdil_methods.prompts.components import PARTS
 from fsdil_methods.prompts.sec_prompt import SECPrompt, asked, cluster
 from tiny_world import copied
 from tower_world import BLOCKS, CLASSES, TOKENS, WIDTH, TowerWorld, random_batch

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 import torch
+from fsdil_methods.towers.distillation import distillation
 from fsdil_methods.towers.finetune import FineTune
-from fsdil_methods.towers.lwf import LwF, distillation
+from fsdil_methods.towers.lwf import LwF
 from plain_tower import learned_plainly
 from tiny_world import World, copied, same
 
