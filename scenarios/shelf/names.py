@@ -8,34 +8,34 @@ from __future__ import annotations
 
 from .individuals import INDIVIDUALS, Individual
 
-#: The usual word for a kind, then three others.
-NOUNS: dict[str, tuple[str, str, str, str]] = {
-    "cup": ("cup", "mug", "coffee mug", "beaker"),
-    "bottle": ("bottle", "flask", "drinking bottle", "flagon"),
-    "can": ("can", "tin", "drink can", "soda tin"),
-    "ball": ("ball", "toy ball", "play ball", "rubber ball"),
-    "teapot": ("teapot", "tea kettle", "pot for tea", "tea jug"),
-    "lamp": ("lamp", "table light", "desk light", "bedside light"),
-    "hat": ("hat", "headwear", "head covering", "headgear"),
-    "car": ("car", "toy car", "automobile", "motorcar"),
-    "book": ("book", "volume", "hardback", "bound book"),
-    "umbrella": ("umbrella", "brolly", "parasol", "rain shield"),
+#: Three words for a kind, the usual one first, and two longer expressions.
+NOUNS: dict[str, tuple[str, str, str, str, str]] = {
+    "cup": ("cup", "mug", "beaker", "coffee mug", "tea mug"),
+    "bottle": ("bottle", "flask", "flagon", "drinking bottle", "drink container"),
+    "can": ("can", "tin", "canister", "drink can", "soda tin"),
+    "ball": ("ball", "sphere", "orb", "toy ball", "rubber ball"),
+    "teapot": ("teapot", "teakettle", "kettle", "tea jug", "tea maker"),
+    "lamp": ("lamp", "light", "luminaire", "table light", "bedside light"),
+    "hat": ("hat", "headwear", "headgear", "head covering", "brimmed headwear"),
+    "car": ("car", "automobile", "motorcar", "toy car", "model car"),
+    "book": ("book", "volume", "hardback", "bound book", "bound volume"),
+    "umbrella": ("umbrella", "brolly", "parasol", "rain shield", "open umbrella"),
 }
 
 #: Two other words for a colour.
 SHADES: dict[str, tuple[str, str]] = {
     "red": ("scarlet", "crimson"),
-    "orange": ("tangerine", "bright orange"),
-    "yellow": ("lemon yellow", "golden"),
-    "green": ("emerald", "leaf green"),
+    "orange": ("tangerine", "amber"),
+    "yellow": ("lemon", "gold"),
+    "green": ("emerald", "jade"),
     "turquoise": ("teal", "aqua"),
-    "blue": ("cobalt", "royal blue"),
+    "blue": ("cobalt", "sapphire"),
     "purple": ("violet", "plum"),
-    "pink": ("rose", "rosy"),
+    "pink": ("rose", "blush"),
     "brown": ("chestnut", "chocolate"),
-    "white": ("ivory", "snow white"),
-    "grey": ("silver", "ash grey"),
-    "black": ("ebony", "jet black"),
+    "white": ("ivory", "cream"),
+    "grey": ("silver", "ash"),
+    "black": ("ebony", "coal"),
 }
 
 #: For a mark of colour `{}`: what a thing is with, in two ways, and what it is, in two ways.
@@ -43,37 +43,38 @@ MARKS: dict[str, tuple[str, str, str, str]] = {
     "dots": ("{} dots", "{} polka dots", "{} dotted", "{} spotted"),
     "stripes": ("{} stripes", "upright {} stripes", "{} striped", "{} lined"),
     "rings": ("{} rings", "level {} stripes", "{} ringed", "{} hooped"),
-    "band": ("a {} band", "a broad {} belt", "{} banded", "{} belted"),
+    "band": ("a {} band", "a {} belt", "{} banded", "{} belted"),
     "check": ("{} checks", "{} squares", "{} checked", "{} chequered"),
-    "zigzag": ("a {} zigzag", "a jagged {} line", "{} zigzagged", "{} zigzag"),
-    "star": ("a {} star", "a big {} star", "{} starred", "{} star"),
-    "heart": ("a {} heart", "a big {} heart", "{} heart patterned", "{} heart"),
-    "sticker": ("a {} sticker", "a square {} label", "{} labelled", "{} tagged"),
+    "zigzag": ("a {} zigzag", "jagged {} lines", "{} zigzagged", "{} zigzag"),
+    "star": ("a {} star", "one {} star", "{} starred", "{} star-marked"),
+    "heart": ("a {} heart", "one {} heart", "{} heart", "{} heart-marked"),
+    "sticker": ("a {} sticker", "a {} label", "{} labelled", "{} tagged"),
 }
 
+#: At most six words each, the rule for the synonyms of all scenarios.
 MARKED = (
     "{colour} {noun} with {other_mark}",
-    "{marked} {colour} {noun}",
+    "{marked} {colour} {long_noun}",
     "{shade} {noun} with {mark}",
-    "{noun} in {colour} with {mark}",
-    "{otherwise_marked} {shade} {noun}",
-    "{colour} {noun} that has {mark}",
-    "{noun} in {shade} with {other_mark}",
-    "{bare_mark} on a {colour} {noun}",
-    "{colour} and {mark_colour} {noun}",
-    "{noun} with {mark} on {colour}",
+    "{marked} {long_noun} in {colour}",
+    "{otherwise_marked} {shade} {long_noun}",
+    "{colour} {noun} bearing {mark}",
+    "{otherwise_marked} {noun} in {shade}",
+    "{bare_mark} on {article} {colour} {noun}",
+    "{colour} and {mark_colour} {long_noun}",
+    "{shade} {noun} bearing {other_mark}",
 )
 UNMARKED = (
     "{colour} {noun} without a pattern",
-    "unmarked {shade} {noun}",
-    "{noun} all in {colour}",
+    "unmarked {shade} {long_noun}",
+    "{long_noun} all in {colour}",
     "simple {colour} {noun}",
     "{noun} in plain {shade}",
-    "{colour} {noun} with nothing on it",
-    "solid {shade} {noun}",
+    "{colour} {noun} with no marks",
+    "solid {shade} {long_noun}",
     "undecorated {colour} {noun}",
-    "{shade} {noun} without marks",
-    "{noun} in a single {colour} tone",
+    "{shade} {noun} without decoration",
+    "{noun} in one {colour} tone",
 )
 
 
@@ -88,6 +89,7 @@ def paraphrases(who: Individual, number: int) -> tuple[str, ...]:
     """Ten other descriptions of the individual of that number."""
     nouns, shades = NOUNS[who.kind], SHADES[who.colour]
     words = {"colour": who.colour, "mark_colour": who.mark_colour}
+    words["article"] = "an" if who.colour[0] in "aeiou" else "a"
     if who.mark != "plain":
         keys = ("mark", "other_mark", "marked", "otherwise_marked")
         forms = (form.format(who.mark_colour) for form in MARKS[who.mark])
@@ -96,7 +98,8 @@ def paraphrases(who: Individual, number: int) -> tuple[str, ...]:
     sentences = UNMARKED if who.mark == "plain" else MARKED
     return tuple(
         sentence.format(
-            noun=nouns[(number + place) % len(nouns)],
+            noun=nouns[(number + place) % 3],
+            long_noun=nouns[3 + (number + place // 2) % 2],
             shade=shades[(number + place // 2) % len(shades)],
             **words,
         )
