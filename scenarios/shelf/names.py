@@ -6,6 +6,8 @@ marks. Which words meet in which sentence differs from one individual to the nex
 
 from __future__ import annotations
 
+import re
+
 from .individuals import INDIVIDUALS, Individual
 
 #: Three words for a kind, the usual one first, and two longer expressions.
@@ -60,7 +62,7 @@ MARKED = (
     "{otherwise_marked} {shade} {long_noun}",
     "{colour} {noun} bearing {mark}",
     "{otherwise_marked} {noun} in {shade}",
-    "{bare_mark} on {article} {colour} {noun}",
+    "{bare_mark} on a {colour} {noun}",
     "{colour} and {mark_colour} {long_noun}",
     "{shade} {noun} bearing {other_mark}",
 )
@@ -82,14 +84,13 @@ def name(who: Individual) -> str:
     """The description that comes to mind first: "green cup with white dots"."""
     if who.mark == "plain":
         return f"plain {who.colour} {who.kind}"
-    return f"{who.colour} {who.kind} with {MARKS[who.mark][0].format(who.mark_colour)}"
+    return _spelt(f"{who.colour} {who.kind} with {MARKS[who.mark][0].format(who.mark_colour)}")
 
 
 def paraphrases(who: Individual, number: int) -> tuple[str, ...]:
     """Ten other descriptions of the individual of that number."""
     nouns, shades = NOUNS[who.kind], SHADES[who.colour]
     words = {"colour": who.colour, "mark_colour": who.mark_colour}
-    words["article"] = "an" if who.colour[0] in "aeiou" else "a"
     if who.mark != "plain":
         keys = ("mark", "other_mark", "marked", "otherwise_marked")
         forms = (form.format(who.mark_colour) for form in MARKS[who.mark])
@@ -97,14 +98,21 @@ def paraphrases(who: Individual, number: int) -> tuple[str, ...]:
         words["bare_mark"] = words["mark"].removeprefix("a ")
     sentences = UNMARKED if who.mark == "plain" else MARKED
     return tuple(
-        sentence.format(
-            noun=nouns[(number + place) % 3],
-            long_noun=nouns[3 + (number + place // 2) % 2],
-            shade=shades[(number + place // 2) % len(shades)],
-            **words,
+        _spelt(
+            sentence.format(
+                noun=nouns[(number + place) % 3],
+                long_noun=nouns[3 + (number + place // 2) % 2],
+                shade=shades[(number + place // 2) % len(shades)],
+                **words,
+            )
         )
         for place, sentence in enumerate(sentences)
     )
+
+
+def _spelt(text: str) -> str:
+    """The text with "an" where a vowel follows."""
+    return re.sub(r"\ba (?=[aeiou])", "an ", text)
 
 
 NAMES: tuple[str, ...] = tuple(name(who) for who in INDIVIDUALS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from fsdil_scenarios.names import rules
@@ -156,4 +158,9 @@ def test_synonyms_vary_in_words_and_order():
             nouns = {noun for noun in NOUNS[kind] for text in texts if f" {noun} " in f" {text} "}
             assert len(nouns) >= 4
             assert len({text.split()[0] for text in texts}) >= 4
-        assert not any(" a orange" in text or " an b" in text for texts in own for text in texts)
+
+
+def test_articles_are_right():
+    texts = [text for texts in (NAMES, *SYNONYMS) for text in texts]
+    assert "green hat with an orange sticker" in texts
+    assert not [t for t in texts if re.search(r"\ba [aeiou]|\ban [^aeiou]", t)]
