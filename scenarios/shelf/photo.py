@@ -62,37 +62,27 @@ def _thing(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lit thing, black around it, and how much of every pixel it covers."""
     side = FINE * size
-    matrix = _matrix(shot)
     frame = Frame(side, np.array(shot.centre) * side, shot.size * side / 2)
-    fit, shift = _fit(who.kind, who.shape)
-    parts = [
-        replace(p, points=(p.points * fit + shift) @ matrix, width=p.width * fit)
-        for p in thing.parts
-    ]
     own = {**USUAL, "main": COLOURS[who.colour], "second": COLOURS[who.mark_colour]}
-    colours = [own[p.role] for p in parts]
-    arm, fingers = _hand(parts, shot) if session.hand else ([], [])
-    parts = [*arm, *parts, *fingers]
-    colours = [(0, 0, 0), *([SKIN] * len(arm)), *colours, *([SKIN] * len(fingers)), own["second"]]
+    posed = _posed(who, thing, shot)
+    arm, fingers = _hand(posed, shot) if session.hand else ([], [])
+    parts = [*arm, *posed, *fingers]
+    colours = [SKIN] * len(arm) + [own[p.role] for p in posed] + [SKIN] * len(fingers)
+    # Label 0 is the background, and one more than there are parts stands for the marks.
+    palette = np.array([(0, 0, 0), *colours, own["second"]], np.float32)
     body, mark = 1 + len(arm) + thing.body, len(parts) + 1
 
-    labels = label_map(Drawing(tuple(parts), own), frame)
-    rows, columns = np.flatnonzero(labels.any(1)), np.flatnonzero(labels.any(0))
-    # Whole pixels of the picture, so that shrinking the box alone is right.
-    top, left = rows[0] // FINE * FINE, columns[0] // FINE * FINE
-    bottom, right = -(-(rows[-1] + 1) // FINE) * FINE, -(-(columns[-1] + 1) // FINE) * FINE
-    labels = labels[top:bottom, left:right].copy()
-    across = (np.arange(left, right, dtype=np.float32) + 0.5 - frame.centre[0]) / frame.radius
-    down = (np.arange(top, bottom, dtype=np.float32) + 0.5 - frame.centre[1]) / frame.radius
-    back = np.linalg.inv(matrix).astype(np.float32)
-    x = (across[None, :] * back[0, 0] + down[:, None] * back[1, 0] - shift[0]) / fit
-    y = (across[None, :] * back[0, 1] + down[:, None] * back[1, 1] - shift[1]) / fit
-
+    whole = label_map(Drawing(tuple(parts), own), frame)
+    top, bottom = _extent(whole.max(axis=1))
+    left, right = _extent(whole.max(axis=0))
+    labels = whole[top:bottom, left:right].copy()
     on_body = labels == body
-    marked = _marked(who, thing, shot, x[on_body], y[on_body])
+    down, across = np.nonzero(on_body)
+    marked = _marked(who, thing, shot, *_on_thing(who, shot, frame, across + left, down + top))
     labels[on_body] = np.where(marked, mark, body)
+
     bright, shine = _shading(parts, labels, body, frame, session, left, top)
-    lit = np.array(colours, np.float32)[labels] * bright[..., None] + shine[..., None]
+    lit = palette[labels] * bright[..., None] + shine[..., None]
     seen = (labels > 0).astype(np.float32)
     picture = np.zeros((size, size, 3), np.float32)
     cover = np.zeros((size, size), np.float32)
@@ -100,6 +90,33 @@ def _thing(
     picture[box] = _shrunk(lit * seen[..., None])
     cover[box] = _shrunk(seen)
     return picture, cover
+
+
+def _extent(filled: np.ndarray) -> tuple[int, int]:
+    """The first and last filled place, moved outwards to whole pixels of the picture."""
+    places = np.flatnonzero(filled)
+    return int(places[0]) // FINE * FINE, -(-(int(places[-1]) + 1) // FINE) * FINE
+
+
+def _posed(who: Individual, thing: Thing, shot: Shot) -> list[Part]:
+    """The parts of the thing as the camera sees them, about [-1, 1]."""
+    matrix = _matrix(shot)
+    fit, shift = _fit(who.kind, who.shape)
+    return [
+        replace(p, points=(p.points * fit + shift) @ matrix, width=p.width * fit)
+        for p in thing.parts
+    ]
+
+
+def _on_thing(
+    who: Individual, shot: Shot, frame: Frame, across: np.ndarray, down: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fine pixels to object coordinates: the way of `_posed` back."""
+    fit, shift = _fit(who.kind, who.shape)
+    pixels = np.stack([across, down], axis=1) + 0.5
+    seen = (pixels - frame.centre) / frame.radius
+    x, y = ((seen @ np.linalg.inv(_matrix(shot)) - shift) / fit).T
+    return x, y
 
 
 def _matrix(shot: Shot) -> np.ndarray:
