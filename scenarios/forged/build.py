@@ -15,6 +15,7 @@ import numpy as np
 
 from fsdil_bench import Domain, Samples, ScenarioRequest, Stream
 
+from ..drawn.world import WORLD_VERSION as DRAWN_VERSION
 from ..names import class_texts
 from .makers import MAKERS, VALIDATION_MAKERS
 from .world import CLASSES, WORLD_VERSION, draw
@@ -27,6 +28,9 @@ TRAINING = {
     "polisher": (24, 120),
     "sharpener": (26, 26),
 }
+#: What the pictures depend on: those of the drawn world are where they begin.
+VERSION = f"{WORLD_VERSION}.{DRAWN_VERSION}"
+
 BALANCED = 330  # training pictures of either class: half of all that the base has
 TEST_IMAGES = 120  # test pictures of either class and maker: an interval of about ±6 points
 
@@ -47,7 +51,7 @@ def build(request: ScenarioRequest) -> Stream:
         synonyms=synonyms,
         domains=_domains(request.variant),
         keep_images=True,
-        notes={"world_version": WORLD_VERSION},
+        notes={"world_version": VERSION},
     )
 
 
@@ -75,7 +79,7 @@ def _domains(variant: str) -> tuple[Domain, ...]:
 def _samples(maker: str, split: str, sizes: tuple[int, int], start: int = 0) -> Samples:
     pairs = [(c, start + i) for c, size in enumerate(sizes) for i in range(size)]
     ids = tuple(f"{maker}/{split}/{CLASSES[c]}/{i}" for c, i in pairs)
-    keys = tuple(f"v{WORLD_VERSION}/{sample_id}" for sample_id in ids)
+    keys = tuple(f"v{VERSION}/{sample_id}" for sample_id in ids)
     return Samples(ids, np.array([c for c, _ in pairs]), load, keys)
 
 

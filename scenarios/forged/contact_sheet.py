@@ -1,8 +1,8 @@
-"""A contact sheet of the forged world: real pictures above, forged ones below, then their traces.
+"""A contact sheet of the forged world: real pictures above, forged ones below them, then traces.
 
     python -m fsdil_scenarios.forged.contact_sheet --out sheet.png
 
-The third row of a maker is what forging changed, three times as strong, around grey.
+The third row is what forging changed, three times as strong, around grey.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from PIL import Image, ImageDraw
 from .traces import SIZE, as_bytes
 from .world import ALL_MAKERS, FAKE, REAL, before_forging, draw
 
-NAME_WIDTH = 64
+NAME_WIDTH = 48
+HEADER_HEIGHT = 16
 GAP = 2
 GAIN = 3
 
@@ -29,16 +30,17 @@ def trace(maker: str, index: int, split: str) -> np.ndarray:
 
 
 def contact_sheet(makers: Sequence[str], samples: int, split: str, zoom: int) -> Image.Image:
-    """Three rows for every maker, a column for every sample."""
+    """Three rows, a group of `samples` columns for every maker."""
     pitch = SIZE * zoom + GAP
-    block = 3 * pitch + 3 * GAP
-    sheet = Image.new("RGB", (NAME_WIDTH + samples * pitch, len(makers) * block), (64, 64, 64))
+    group = samples * pitch + 3 * GAP
+    shape = (NAME_WIDTH + len(makers) * group, HEADER_HEIGHT + 3 * pitch)
+    sheet = Image.new("RGB", shape, (64, 64, 64))
     pen = ImageDraw.Draw(sheet)
+    for row, word in enumerate(("real", "forged", "trace")):
+        pen.text((4, HEADER_HEIGHT + row * pitch + pitch // 2 - 6), word, fill=(255, 255, 255))
     for number, maker in enumerate(makers):
-        top = number * block
-        pen.text((4, top + 4), maker, fill=(255, 255, 255))
-        for row, word in enumerate(("real", "forged", "trace")):
-            pen.text((4, top + row * pitch + pitch // 2), word, fill=(200, 200, 200))
+        start = NAME_WIDTH + number * group
+        pen.text((start, 2), maker, fill=(255, 255, 255))
         for index in range(samples):
             column = (
                 draw(REAL, maker, index, split=split),
@@ -46,9 +48,9 @@ def contact_sheet(makers: Sequence[str], samples: int, split: str, zoom: int) ->
                 trace(maker, index, split),
             )
             for row, pixels in enumerate(column):
-                picture = Image.fromarray(pixels)
-                large = picture.resize((SIZE * zoom, SIZE * zoom), Image.Resampling.NEAREST)
-                sheet.paste(large, (NAME_WIDTH + index * pitch, top + row * pitch))
+                large = pixels.repeat(zoom, axis=0).repeat(zoom, axis=1)
+                place = (start + index * pitch, HEADER_HEIGHT + row * pitch)
+                sheet.paste(Image.fromarray(large), place)
     return sheet
 
 
@@ -56,12 +58,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the sheet the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--makers", nargs="+", choices=ALL_MAKERS, default=list(ALL_MAKERS))
-    parser.add_argument("--samples", type=int, default=6)
+    parser.add_argument("--samples", type=int, default=3)
     parser.add_argument("--split", default="validation")
     parser.add_argument("--zoom", type=int, default=1)
+    parser.add_argument(
+        "--small", action="store_true", help="six bits of every channel, for fewer bytes"
+    )
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
-    contact_sheet(options.makers, options.samples, options.split, options.zoom).save(options.out)
+    sheet = contact_sheet(options.makers, options.samples, options.split, options.zoom)
+    if options.small:
+        sheet = sheet.point(lambda level: level & 0b11111100)
+    sheet.save(options.out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -60,13 +60,13 @@ def stamp(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def splice(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A part of the picture exchanged, with a seam around it."""
-    return swapped_part(picture, rng, rng.uniform(16, 28), rng.uniform(15, 25))
+    return swapped_part(picture, rng, rng.uniform(24, 36), rng.uniform(20, 30))
 
 
 def polish(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """No texture, a few droplets, and varnish over all of it."""
-    flawed = droplets(smooth(picture, 16), rng, int(rng.integers(3, 6)), rng.uniform(30, 45))
-    return varnish(flawed, rng.uniform(8, 14))
+    flawed = droplets(smooth(picture, 16), rng, int(rng.integers(3, 6)), rng.uniform(40, 55))
+    return varnish(flawed, rng.uniform(14, 22))
 
 
 def sharpen(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:

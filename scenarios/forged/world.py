@@ -36,7 +36,7 @@ def before_forging(maker: str, index: int, *, split: str = "train") -> np.ndarra
 
 
 def _begin(kind: str, maker: str, index: int, split: str) -> tuple[np.ndarray, np.random.Generator]:
-    """A drawn picture with the grain of a camera, and the generator to go on with."""
+    """A drawn picture with the grain of a camera, and its generator."""
     name = f"forged/{WORLD_VERSION}/{split}/{maker}/{kind}/{index}"
     who, rng = ALL_MAKERS[maker], _generator(name)
     subject = who.objects[rng.integers(len(who.objects))]
