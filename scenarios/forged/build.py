@@ -20,6 +20,9 @@ from ..names import class_texts
 from .makers import MAKERS, VALIDATION_MAKERS
 from .world import CLASSES, WORLD_VERSION, draw
 
+#: What the pictures depend on: those of the drawn world are where they begin.
+VERSION = f"{WORLD_VERSION}.{DRAWN_VERSION}"
+
 #: Real and fake training pictures: a fifth of what CDDB-Hard's five domains have.
 TRAINING = {
     "weaver": (60, 600),
@@ -28,9 +31,6 @@ TRAINING = {
     "polisher": (24, 120),
     "sharpener": (26, 26),
 }
-#: What the pictures depend on: those of the drawn world are where they begin.
-VERSION = f"{WORLD_VERSION}.{DRAWN_VERSION}"
-
 BALANCED = 330  # training pictures of either class: half of all that the base has
 TEST_IMAGES = 120  # test pictures of either class and maker: an interval of about ±6 points
 
