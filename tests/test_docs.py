@@ -131,6 +131,7 @@ INSTEAD = {
     },
     "hf download timm/vit_base_patch16_clip_224.openai open_clip_model.safetensors "
     "open_clip_config.json --local-dir vit-b-16": Instead("downloads, by another program"),
+    "python -m fsdil_scenarios.forged.profile": Instead("draws and embeds for a minute"),
     "python -m fsdil_scenarios.tiny_clip.profile": Instead("draws and embeds for a minute"),
     "export OPENAI_API_KEY=...": Instead("a secret of the reader's"),
     "python -m fsdil_scenarios.names.generate --classes names.json --out synonyms.json "
