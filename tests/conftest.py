@@ -25,12 +25,14 @@ TOY_PARTS = [TOY.with_name("toy_world_plugin.py"), TOY.with_name("toy_methods_pl
 
 
 @pytest.fixture
-def guarded(monkeypatch):
+def guarded():
     """For tests in which a changed harness is to be noticed; what earlier tests left is not."""
-    monkeypatch.setattr(Registry, "check_harness", _check_harness)
-    monkeypatch.setattr(harness_guard, "_known", {})
-    monkeypatch.setattr(harness_guard, "_modules", {})
-    harness_guard.snapshot()
+    with pytest.MonkeyPatch.context() as patch:  # a test may undo its own patches before the end
+        patch.setattr(Registry, "check_harness", _check_harness)
+        patch.setattr(harness_guard, "_known", {})
+        patch.setattr(harness_guard, "_modules", {})
+        harness_guard.snapshot()
+        yield
 
 
 @pytest.fixture(autouse=True)
