@@ -186,4 +186,7 @@ def _executor(
     from .executor import InProcess
 
     name, device = job.spec.method, job.backbone.device
-    return nullcontext(InProcess(name, job.build_method, job.spec.seed, device))
+    plugin = job.registry.origin("method", name)
+    trusted = plugin is not None and not plugin.third_party
+    made = InProcess(name, job.build_method, job.spec.seed, device, trusted=trusted)
+    return nullcontext(made)

@@ -129,6 +129,8 @@ def test_the_oracle_goes_on_from_what_domains_share(toy_run, toy_registry, monke
         assert bool((batch.shared > -9).all())
         return inside(self, batch, domains)
 
+    # As if it came with the harness.
+    monkeypatch.setattr(toy_registry.origin("method", "toy-router"), "third_party", False)
     monkeypatch.setattr(router, "shared_part", shared_part)
     monkeypatch.setattr(router, "predict_in_domain", watched)
     after = toy_run("toy-router", fresh=True)
@@ -137,3 +139,29 @@ def test_the_oracle_goes_on_from_what_domains_share(toy_run, toy_registry, monke
     # The router sends everything to domain 0. The others are known to the oracle alone.
     assert all(set(map(tuple, each)) == {(0,)} or [0] not in each for each in seen)
     assert any([0] not in each for each in seen)
+
+
+def test_a_third_partys_method_hears_of_true_domains_after_its_last_prediction(
+    toy_run, toy_registry, monkeypatch
+):
+    router = toy_registry.method("toy-router").factory
+    domain, inside, calls = router.predict_domain, toy_plugin.Router.predict_in_domain, []
+
+    def routes(self, batch):
+        calls.append("routed")
+        return domain(self, batch)
+
+    def watched(self, batch, domains):
+        calls.append("predicted" if set(domains.tolist()) == {0} else "told")
+        return inside(self, batch, domains)
+
+    monkeypatch.setattr(router, "shared_part", lambda self, batch: batch.images.flatten(1))
+    monkeypatch.setattr(router, "predict_domain", routes)
+    monkeypatch.setattr(router, "predict_in_domain", watched)
+    toy_run("toy-router", "toy-1shot", batch_size=4)
+    assert "told" in calls
+    # A domain is over when the oracle was asked: then images are routed again, never before.
+    rounds = " ".join(calls).split("told")
+    for after in rounds[1:]:
+        words = after.split()
+        assert not words or words[0] == "routed"
