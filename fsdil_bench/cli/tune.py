@@ -23,7 +23,8 @@ from .run_options import parse_seeds, run_options, run_request
     "  fsdil-bench tune ewc --scenario drawn-4shot --option strength --values 10,100,1000\n"
     "\n"
     "The candidates run on <scenario>@validation, which is made of the base domain's training\n"
-    "images alone. The same command again repeats nothing that is done. Nothing is set: give the\n"
+    "images alone, unless the scenario brings domains of its own for it, as shelf and forged do.\n"
+    "No test image takes part. The same command again repeats nothing that is done. Nothing is set: give the\n"
     "value to `run` with --set, or write it into the method's presets."
 )
 @click.argument("methods", nargs=-1, required=True, metavar="METHOD...")

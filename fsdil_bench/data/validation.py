@@ -1,4 +1,4 @@
-"""The variant `@validation` of every scenario: a stream to choose options on.
+"""The variant `@validation` of every scenario that brings none: a stream to choose options on.
 
 It is made of the training images of the base domain alone, so that neither test images nor later
 domains take part in a choice. Of the images of a class
