@@ -24,8 +24,8 @@ from .run_options import parse_seeds, run_options, run_request
     "\n"
     "The candidates run on <scenario>@validation, which is made of the base domain's training\n"
     "images alone, unless the scenario brings domains of its own for it, as shelf and forged do.\n"
-    "No test image takes part. The same command again repeats nothing that is done. Nothing is set: give the\n"
-    "value to `run` with --set, or write it into the method's presets."
+    "No test image takes part. The same command again repeats nothing that is done.\n"
+    "Nothing is set: give the value to `run` with --set, or write it into the method's presets."
 )
 @click.argument("methods", nargs=-1, required=True, metavar="METHOD...")
 @click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-4shot.")
