@@ -25,9 +25,9 @@ def test_zero_shot_profile_leaves_something_to_learn(runs):
     """At home in the base style, above chance and far from perfect in the far ones."""
     record = runs("zero-shot")
     by_name = dict(zip(record.spec["order"], record.matrix[-1], strict=True))
-    assert by_name["real"] >= 85
+    assert 75 <= by_name["real"] <= 90
     for far in ("sketch", "quickdraw"):
-        assert 100 / 24 * 1.5 < by_name[far] < 80
+        assert 100 / 24 * 1.5 < by_name[far] < 60
 
 
 @pytest.mark.parametrize("method", FROZEN)

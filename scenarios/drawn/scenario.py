@@ -18,5 +18,6 @@ def fsdil_scenarios() -> list[ScenarioInfo]:
             "fsdil_scenarios.drawn.build:build",
             domains=("real", "painting", "clipart", "sketch", "quickdraw", "infograph"),
             classes=24,
+            variants={"validation": "the base and two styles of its own, to choose options on"},
         )
     ]

@@ -8,13 +8,15 @@ import numpy as np
 
 from .objects import OBJECTS
 from .pose import pose
-from .styles import STYLES
+from .styles import STYLES, VALIDATION_STYLES
 
 WORLD_VERSION = 1
 """Part of every seed. Raise it when a change alters any picture."""
 
 CLASSES: tuple[str, ...] = tuple(OBJECTS)
 DOMAINS: tuple[str, ...] = tuple(STYLES)
+VALIDATION_DOMAINS: tuple[str, ...] = tuple(VALIDATION_STYLES)
+ALL_STYLES = STYLES | VALIDATION_STYLES
 
 POSES: dict[str, dict[str, float]] = {
     "quickdraw": {"rotate": 15.0, "stretch": 0.4, "shear": 0.25},
@@ -30,7 +32,7 @@ def draw(
     # "manner" is an old word for the style. It is part of the seed, so it cannot change.
     object_rng, style_rng = _generator(f"{name}/object"), _generator(f"{name}/manner")
     drawing = pose(OBJECTS[class_name](object_rng), object_rng, **POSES.get(domain, {}))
-    return STYLES[domain](drawing, style_rng, size)
+    return ALL_STYLES[domain](drawing, style_rng, size)
 
 
 def _generator(text: str) -> np.random.Generator:

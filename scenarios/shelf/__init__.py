@@ -8,7 +8,7 @@ so near copies of test frames are learned. The variants:
 - `@blocks`: the fifth is one stretch of video, and the frames beside it are not used at all.
 - `@sessions`: as `@blocks`, and two sessions that no domain shows are tested on after every domain.
 - `@validation`: other videos of the base session and two sessions that occur nowhere else, to
-  choose options on: unlike in other scenarios, the domain changes there too.
+  choose options on: unlike in a split of the base, the domain changes there too.
 """
 
 from __future__ import annotations

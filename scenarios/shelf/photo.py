@@ -18,7 +18,6 @@ from ..drawn.shapes import area, smooth, stroke
 from .film import Shot
 from .individuals import COLOURS, Individual
 from .marks import PATTERNS
-from .places import place
 from .sessions import Session
 from .things import THINGS, Shape, Thing
 
@@ -32,12 +31,17 @@ SKIN: Colour = (222, 168, 138)
 
 
 def photo(
-    who: Individual, at: str, session: Session, shot: Shot, rng: np.random.Generator, size: int
+    who: Individual,
+    place: np.ndarray,
+    session: Session,
+    shot: Shot,
+    rng: np.random.Generator,
+    size: int,
 ) -> np.ndarray:
-    """The picture, (size, size, 3) bytes."""
+    """The picture, (size, size, 3) bytes, of a thing in front of a piece of the place."""
     thing = THINGS[who.kind](who.shape, shot.turn)
     lit, cover = _thing(who, thing, session, shot, size)
-    scene = _background(at, shot, size)
+    scene = _background(place, shot, size)
     x, y, dark = session.shadow
     if dark:
         shadow = _shadow(cover, round(x * size), round(y * size), size)
@@ -52,9 +56,9 @@ def photo(
     return np.clip(scene + noise, 0, 255).astype(np.uint8)
 
 
-def _background(at: str, shot: Shot, size: int) -> np.ndarray:
+def _background(place: np.ndarray, shot: Shot, size: int) -> np.ndarray:
     left, top = round(shot.left * size), round(shot.top * size)
-    return place(at, size)[top : top + size, left : left + size]
+    return place[top : top + size, left : left + size]
 
 
 def _thing(

@@ -7,6 +7,7 @@ import numpy as np
 from .film import video
 from .individuals import INDIVIDUALS
 from .photo import photo
+from .places import place
 from .seeds import generator
 from .sessions import SESSIONS
 
@@ -22,4 +23,4 @@ def draw(
     scene = SESSIONS[session]
     shot = video(scene, generator(split, session, individual)).shot(frame)
     grain = generator(split, session, individual, frame)
-    return photo(INDIVIDUALS[individual], session, scene, shot, grain, size)
+    return photo(INDIVIDUALS[individual], place(session, size), scene, shot, grain, size)

@@ -1,10 +1,11 @@
-"""Seeded captions of drawn pictures: what tiny-clip reads during pre-training.
+"""Seeded captions of pictures: what tiny-clip reads during pre-training.
 
 A caption calls the object by its class name or by a *known* synonym. Four of the ten synonyms of
-every class are held out of all captions (`HELD_OUT`, a seeded choice): a model that had read
-every synonym as often as the name could not tell a benchmark anything about synonyms.
-Some captions also say in which style the picture is drawn, and in some the object is spelled
-letter by letter, so that the tokenizer's fallback for unknown words is trained, too.
+every drawn class are held out of all captions (`HELD_OUT`, a seeded choice), and so are about half
+of the words that the shelf's paraphrases use: a model that had read every synonym as often as the
+name could not tell a benchmark anything about synonyms. Captions may also say the style, the
+colour or the marks, and in some the object is spelled letter by letter, so that the
+tokenizer's fallback for unknown words is trained, too. As on the web, some captions are wrong.
 Run as a script, the module writes the vocabulary of its captions to `vocabulary.json`.
 
 "A photo of a ..." is used for pictures in every style, as on the web and in prompts.
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..shelf.names import MARKS, NOUNS, SHADES
+from .facts import Facts
 from .tokenizer import VOCABULARY_FILE, build_vocabulary, split_words
 
 SYNONYMS: dict[str, list[str]] = json.loads(
@@ -42,6 +45,20 @@ KNOWN = {
     name: [synonym for synonym in synonyms if synonym not in HELD_OUT[name]]
     for name, synonyms in SYNONYMS.items()
 }
+
+
+def _known_nouns() -> dict[str, list[str]]:
+    """Words for kinds of things: of the five that the shelf uses, at most three."""
+    return {
+        kind: [noun for noun in (words[1], words[3]) if noun not in HELD_OUT.get(kind, ())]
+        for kind, words in NOUNS.items()
+    }
+
+
+KNOWN_NOUNS = _known_nouns()
+KNOWN_SHADES = {colour: shades[0] for colour, shades in SHADES.items()}
+#: What a thing is with, and what it is, by its mark; the shelf has another expression of either.
+KNOWN_MARKS = {mark: (forms[0], forms[2]) for mark, forms in MARKS.items()}
 
 STYLES: dict[str, list[str]] = {
     "real": ["realistic picture", "lifelike picture", "natural image", "real world photo"],
@@ -106,47 +123,71 @@ LONG_OF_MANNER = [
 
 @dataclass(frozen=True)
 class Caption:
-    """A text, what it says, and the words of it to be spelled letter by letter.
-
-    It is true of pictures of the class, and if it names a style, of those in that style only.
-    """
+    """A text, what it says, and the words of it to be spelled letter by letter."""
 
     text: str
-    class_name: str
-    style: str | None = None
+    says: Facts
     spelled: frozenset[str] = frozenset()
 
 
 def caption(
-    class_name: str,
-    rng: np.random.Generator,
-    *,
-    style: str | None = None,
-    long: bool = False,
-    spelled: bool = False,
+    facts: Facts, rng: np.random.Generator, *, long: bool = False, spelled: bool = False
 ) -> Caption:
-    """A random caption of a class, which names the style if one is given.
+    """A random caption that says all of `facts`, among them what the object is.
 
     `spelled` has the name spelled; a long caption may then be too long for the context.
     """
-    name = class_name if rng.random() < NAME_SHARE else _pick(KNOWN[class_name], rng)
+    said = dict(facts)
+    name = _name(said, rng)
     words = frozenset(split_words(name)) if spelled else frozenset()
+    described = _described(name, said, rng)
+    style = said.get("style")
     if style is None:
-        text = _pick(LONG if long else SHORT, rng).format(name)
+        text = _pick(LONG if long else SHORT, rng).format(described)
     else:
         template = _pick(LONG_OF_MANNER if long else SHORT_OF_MANNER, rng)
-        text = template.format(name, style=_pick(STYLES[style], rng))
-    return Caption(text, class_name, style, words)
+        text = template.format(described, style=_pick(STYLES[style], rng))
+    return Caption(text, facts, words)
+
+
+def _name(said: dict[str, str], rng: np.random.Generator) -> str:
+    """The object's name or a known synonym; things with marks have names of their own."""
+    name = said["object"]
+    things = "colour" in said or "mark" in said or name not in KNOWN
+    known = KNOWN_NOUNS[name] if things else KNOWN[name]
+    return name if not known or rng.random() < NAME_SHARE else _pick(known, rng)
+
+
+def _described(name: str, said: dict[str, str], rng: np.random.Generator) -> str:
+    """The name with all else that is said of the object."""
+    colour, mark = said.get("colour", ""), said.get("mark", "")
+    if colour and rng.random() > NAME_SHARE:
+        colour = KNOWN_SHADES[colour]
+    if mark == "plain":
+        plain = rng.random() < 0.7
+        name = f"plain {colour} {name}" if plain else f"{colour} {name} without a pattern"
+    elif mark:
+        having, being = (f.format(said.get("mark_colour", "")) for f in KNOWN_MARKS[mark])
+        forms = [f"{colour} {name} with {having}", f"{being} {colour} {name}"]
+        name = _pick([forms[0], *forms], rng)
+    elif colour:
+        name = f"{colour} {name}"
+    return " ".join(name.split())
 
 
 def all_texts() -> Iterator[str]:
     """What captions are made of, and so every word that the vocabulary needs."""
     for templates in (SHORT, SHORT_OF_MANNER, LONG, LONG_OF_MANNER):
         yield from (template.format("", style="") for template in templates)
-    for style in STYLES.values():
-        yield from style
-    for name, known in KNOWN.items():
+    for words in STYLES.values():
+        yield from words
+    for name, known in (*KNOWN.items(), *KNOWN_NOUNS.items()):
         yield from (name, *known)
+    for colour, shade in KNOWN_SHADES.items():
+        yield from (colour, shade)
+    for forms in KNOWN_MARKS.values():
+        yield from (form.format("") for form in forms)
+    yield "plain without a pattern"
 
 
 def _pick(options: list[str], rng: np.random.Generator) -> str:

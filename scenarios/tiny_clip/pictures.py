@@ -1,4 +1,9 @@
-"""Pictures drawn ahead of time by several processes: drawing is as slow as training on them."""
+"""The pictures of pre-training, and what is true of each of them.
+
+Two sources: objects of the drawn world in its styles, and marked things as on the shelf
+(`things.py`). Pictures are drawn ahead of time by several processes: drawing is as slow as training
+on them.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +18,34 @@ import numpy as np
 from PIL import Image
 
 from ..drawn.world import draw
+from .facts import Facts, facts_of
+from .things import draw_thing, random_thing
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The address of a drawn picture within a split."""
+    """The address of a picture within a split, and what is true of it."""
 
-    class_name: str
-    style: str
+    source: str
     index: int
+    facts: Facts
+
+    def fact(self, of: str) -> str:
+        """What is true of it in one respect; empty where nothing is known."""
+        return dict(self.facts).get(of, "")
+
+
+def drawn_object(name: str, style: str, index: int) -> Picture:
+    """A picture of the drawn world."""
+    return Picture("drawn", index, facts_of(object=name, style=style))
+
+
+def thing(split: str, index: int) -> Picture:
+    """A photograph of a marked thing."""
+    who = random_thing(split, index)
+    marked = {} if who.mark == "plain" else {"mark_colour": who.mark_colour}
+    facts = {"object": who.kind, "style": "real", "colour": who.colour, "mark": who.mark}
+    return Picture("things", index, facts_of(**facts, **marked))
 
 
 def draw_pictures(
@@ -62,7 +86,21 @@ def _drawn(plan: list[Picture], split: str, size: int, workers: int) -> Iterator
         yield from pool.imap(draw_one, plan, chunksize=96)
 
 
+def scaled(picture: np.ndarray, size: int) -> np.ndarray:
+    """A picture of the benchmark's own size, scaled as the model's transform does it."""
+    return np.asarray(Image.fromarray(picture).resize((size, size), Image.Resampling.BICUBIC))
+
+
 def _draw(picture: Picture, split: str, size: int) -> np.ndarray:
-    drawn = draw(picture.class_name, picture.style, picture.index, split=split)
-    # Drawn at the benchmark's own size and scaled as the model's transform does it.
-    return np.asarray(Image.fromarray(drawn).resize((size, size), Image.Resampling.BICUBIC))
+    return scaled(_SOURCES[picture.source](picture, split), size)
+
+
+def _object(picture: Picture, split: str) -> np.ndarray:
+    return draw(picture.fact("object"), picture.fact("style"), picture.index, split=split)
+
+
+def _thing(picture: Picture, split: str) -> np.ndarray:
+    return draw_thing(random_thing(split, picture.index), split, picture.index, 64)
+
+
+_SOURCES = {"drawn": _object, "things": _thing}

@@ -35,6 +35,27 @@ def random_light(rng: np.random.Generator) -> Light:
     )
 
 
+def within_parts(
+    drawing: Drawing, labels: np.ndarray, frame: Frame
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where within its part every pixel lies, across and down: from -1 to 1.
+
+    Meaningless where `labels` is 0.
+    """
+    count = len(drawing.parts)
+    middle = np.zeros((count + 1, 2), dtype=np.float32)
+    reach = np.ones((count + 1, 2), dtype=np.float32)
+    for label, part in enumerate(drawing.parts, start=1):
+        low, high = part.points.min(axis=0), part.points.max(axis=0)
+        middle[label] = frame.place((low + high) / 2)
+        reach[label] = np.maximum((high - low) / 2, 0.1) * frame.radius
+
+    pixel = np.arange(frame.side, dtype=np.float32)
+    across = (pixel[None, :] - middle[:, 0][labels]) / reach[:, 0][labels]
+    down = (pixel[:, None] - middle[:, 1][labels]) / reach[:, 1][labels]
+    return across, down
+
+
 def shade(
     drawing: Drawing,
     colours: list[Colour],
@@ -50,18 +71,11 @@ def shade(
     """
     side = frame.side
     count = len(drawing.parts)
-    middle = np.zeros((count + 1, 2), dtype=np.float32)
-    reach = np.ones((count + 1, 2), dtype=np.float32)
     gloss = np.zeros(count + 1, dtype=np.float32)
     for label, part in enumerate(drawing.parts, start=1):
-        low, high = part.points.min(axis=0), part.points.max(axis=0)
-        middle[label] = frame.place((low + high) / 2)
-        reach[label] = np.maximum((high - low) / 2, 0.1) * frame.radius
         gloss[label] = light.gloss * (1.6 if part.role == "metal" else 1.0)
 
-    pixel = np.arange(side, dtype=np.float32)
-    across = (pixel[None, :] - middle[:, 0][labels]) / reach[:, 0][labels]
-    down = (pixel[:, None] - middle[:, 1][labels]) / reach[:, 1][labels]
+    across, down = within_parts(drawing, labels, frame)
     x, y = light.direction
     facing = across * x + down * y
     off_highlight = (across - 0.45 * x) ** 2 + (down - 0.45 * y) ** 2

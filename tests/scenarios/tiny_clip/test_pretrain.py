@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 import torch
 from fsdil_scenarios.tiny_clip import pretrain as module
-from fsdil_scenarios.tiny_clip.captions import Caption
+from fsdil_scenarios.tiny_clip.captions import KNOWN, KNOWN_NOUNS, Caption
+from fsdil_scenarios.tiny_clip.facts import facts_of
 from fsdil_scenarios.tiny_clip.model import IMAGE_SIZE, build_model, load_model
-from fsdil_scenarios.tiny_clip.pictures import Picture
+from fsdil_scenarios.tiny_clip.pictures import drawn_object, thing
 from fsdil_scenarios.tiny_clip.pretrain import Settings, embed_texts, multi_positive_loss, pretrain
 from fsdil_scenarios.tiny_clip.tokenizer import Tokenizer
 from safetensors.torch import load_file
@@ -68,16 +69,53 @@ def test_interrupted_run_ends_with_the_same_weights(
 
 def test_training_plan_follows_the_shares() -> None:
     plan = module.training_plan(24_000)
-    share = np.mean([picture.style == "real" for picture in plan])
-    assert share == pytest.approx(0.6, abs=0.01)
-    assert len(set(plan)) == len(plan)
+    assert len(set(plan)) == len(plan) == pytest.approx(24_000, rel=0.01)
+    drawn = [picture.fact("style") for picture in plan if picture.source == "drawn"]
+    for style in ("real", "painting", "clipart", "infograph", "quickdraw"):
+        assert drawn.count(style) / 24_000 == pytest.approx(module.SHARES[style], abs=0.01)
+    things = sum(picture.source == "things" for picture in plan)
+    assert things / 24_000 == pytest.approx(module.SHARES["things"], abs=0.01)
+    assert sum(module.SHARES.values()) == pytest.approx(1)
 
 
-def test_captions_are_true_of_their_class_and_style() -> None:
-    batch = [Picture("cup", "real", 0), Picture("cup", "painting", 0), Picture("key", "real", 0)]
-    captions = [Caption("a cup", "cup"), Caption("a painting of a cup", "cup", "painting")]
+def test_captions_are_true_of_pictures_with_all_their_facts() -> None:
+    batch = [drawn_object("cup", "real", 0), drawn_object("cup", "painting", 0),
+             drawn_object("key", "real", 0)]  # fmt: skip
+    captions = [
+        Caption("a cup", facts_of(object="cup")),
+        Caption("a painting of a cup", facts_of(object="cup", style="painting")),
+    ]
     truth = [[True, False], [True, True], [False, False]]
     assert module.is_true(captions, batch).tolist() == truth
+
+
+def test_most_captions_are_true_of_their_pictures_and_some_are_wrong() -> None:
+    batch = [thing("pretrain", index) for index in range(64)]
+    rng, said = np.random.default_rng(0), []
+    for _ in range(40):
+        made = module.step_captions(batch, lengthy=False, rng=rng)
+        of_pictures = made[module.CAPTIONS_OF_OBJECTS :]
+        for picture, caption in zip(batch, of_pictures, strict=False):
+            assert caption.says <= picture.facts
+            kind = picture.fact("object")
+            words = (kind, *module_nouns(kind))
+            said.append(any(word in caption.text for word in words))
+    # A wrong caption may still name the right kind: one in ten does.
+    assert 1 - np.mean(said) == pytest.approx(0.9 * module.WRONG_SHARE, abs=0.03)
+
+
+def module_nouns(kind: str) -> list[str]:
+    """Every known word for the kind; a caption without colour and marks has the drawn world's."""
+    return [*KNOWN_NOUNS[kind], *KNOWN.get(kind, [])]
+
+
+def test_classifiers_learn_what_is_known_of_a_picture() -> None:
+    batch = [drawn_object("cup", "real", 0), thing("pretrain", 3)]
+    labels = module.classifier_labels(batch)
+    for of, values in module.VALUES.items():
+        for picture, label in zip(batch, labels[of].tolist(), strict=True):
+            assert (values[label] if label >= 0 else "") == picture.fact(of)
+    assert labels["colour"].tolist()[0] == -1
 
 
 def test_loss_is_least_when_positives_share_the_weight() -> None:
