@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,18 @@ from fsdil_bench.data.published.locations import (
     named_data_set,
 )
 from fsdil_bench.errors import FsdilError, PluginError
+from fsdil_bench.exit_codes import INTERRUPTED
 from fsdil_bench.plugins.registry import Registry
 
-from .common import console, debug_option, open_registry, plugin_option
+from . import names
+from .common import (
+    console,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from fsdil_bench.data.published.install import Inventory
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
 class StoppedError(FsdilError):
     """Ctrl-C, with how to continue."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED
 
 
 @click.group(
@@ -56,15 +64,16 @@ def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @data.command("list", epilog="Example:  fsdil-bench data list --json")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option()
 @plugin_option
 @debug_option
 def list_data(as_json: bool, plugins: Sequence[str]) -> None:
     """List data sets: size, licence, how to get them, and what is here."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "data set": found.name,
+            "dataset": found.name,
             "size": found.size,
+            "bytes": found.bytes,
             "licence": found.source.license,
             "how": _how(found),
             "folder": found.path.name,
@@ -75,12 +84,17 @@ def list_data(as_json: bool, plugins: Sequence[str]) -> None:
         for found in _all_data_sets(open_registry(plugins))
     ]
     if as_json:
-        click.echo(json.dumps(rows, indent=1))
+        print_json(rows)
         return
     from fsdil_bench.report.terminal import table
 
+    lines = [
+        [row["dataset"], row["size"], row["licence"], ", then ".join(row["how"]), row["folder"],
+         row["here"]]
+        for row in rows
+    ]  # fmt: skip
     columns = ["data set", "size", "licence", "how", "folder", "here"]
-    console().print(table(columns, [[row[name] for name in columns] for row in rows]))
+    console().print(table(columns, lines))
     click.echo(f"folders are below {data_root()}")
 
 
@@ -92,7 +106,7 @@ def list_data(as_json: bool, plugins: Sequence[str]) -> None:
     "\n"
     "The same command again continues where a killed one stopped and fetches nothing twice.",
 )
-@click.argument("name")
+@click.argument("name", shell_complete=names.data_sets)
 @data_option
 @click.option("--dry-run", is_flag=True, help="Only show what would be fetched, and where to.")
 @click.option("--fresh", is_flag=True, help="Fetch again what is already there.")
@@ -130,12 +144,15 @@ def get_data(
     "\n"
     "All images are read once to find copies; runs reuse what was found.",
 )
-@click.argument("name")
+@click.argument("name", shell_complete=names.data_sets)
 @data_option
 @click.option("--quick", is_flag=True, help="Do not read the images to find copies.")
+@json_option("Print what was found as JSON.")
 @plugin_option
 @debug_option
-def verify_data(name: str, folder: Path | None, quick: bool, plugins: Sequence[str]) -> None:
+def verify_data(
+    name: str, folder: Path | None, quick: bool, as_json: bool, plugins: Sequence[str]
+) -> None:
     """Check whether a data set is complete.
 
     Every problem is listed; the exit code is 1 if there are any. Notes are not problems: they
@@ -150,11 +167,13 @@ def verify_data(name: str, folder: Path | None, quick: bool, plugins: Sequence[s
     if not quick:
         copies = copies_remark(registry.scenario(name), found)
         inventory = replace(inventory, remarks=inventory.remarks + copies)
+    if as_json:
+        print_json({"dataset": found.name, "path": found.path} | asdict(inventory))
     _report(found, inventory, f"`{command}` {_what_get_does(found)}.")
 
 
 @data.command("path", epilog="Example:  ls $(fsdil-bench data path core50)")
-@click.argument("name")
+@click.argument("name", shell_complete=names.data_sets)
 @data_option
 @plugin_option
 @debug_option
@@ -272,7 +291,7 @@ def _what_get_does(found: DataSet) -> str:
     return "downloads it" if found.source.downloads else "shows the steps to get it"
 
 
-def _how(found: DataSet) -> str:
-    if not found.source.downloads:
-        return "by hand"
-    return "download, then by hand" if found.source.manual else "download"
+def _how(found: DataSet) -> list[str]:
+    """The steps to get it."""
+    steps = {"download": found.source.downloads, "by hand": found.source.manual}
+    return [step for step, needed in steps.items() if needed] or ["by hand"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from fsdil_bench.errors import DataError, FsdilError, PluginError, RequestError
 from fsdil_bench.plugins.code_hash import code_version
-from fsdil_bench.plugins.descriptors import VALIDATION, ScenarioInfo, load_factory
+from fsdil_bench.plugins.descriptors import ScenarioInfo, load_factory
 from fsdil_bench.plugins.options import NoConfig, as_dict, resolve
 from fsdil_bench.plugins.registry import Registry, load_registry
 
@@ -95,7 +95,7 @@ def open_stream(
         raise RequestError(
             f"scenario '{info.name}' has no variant '{identity.variant}'", f"It has: {offered}."
         )
-    validating = identity.variant == VALIDATION and VALIDATION not in info.variants
+    validating = info.splits_base(identity.variant)
     data = find_data(info, request.data) if info.needs_data and on_disk else request.data
     asked = ScenarioRequest(
         "" if validating else identity.variant,

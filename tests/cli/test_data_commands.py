@@ -84,7 +84,7 @@ def call(call):
 
 def state(call, name="shapes"):
     rows = json.loads(call("data", "list", "--json")[1])
-    return {row["data set"]: row for row in rows}[name]["here"]
+    return {row["dataset"]: row for row in rows}[name]["here"]
 
 
 def fill(folder, names=(*IMAGES, "names.txt")):
@@ -517,7 +517,8 @@ def test_the_page_on_data_is_up_to_date():
     page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
     rows = json.loads(CliRunner().invoke(cli.cli, ["data", "list", "--json"]).stdout)
     for row in rows:
-        cells = (f"[{row['data set']}]({row['homepage']})", row["size"], row["licence"], row["how"])
+        name, how = f"[{row['dataset']}]({row['homepage']})", ", then ".join(row["how"])
+        cells = (name, row["size"], row["licence"], how)
         assert f"| {' | '.join(cells)} |" in page
     commands = set(re.findall(r"fsdil-bench data ([a-z]+)", page))
     assert commands == set(cli.data.commands)

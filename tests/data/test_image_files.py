@@ -84,6 +84,16 @@ def test_images_are_rgb_and_transparency_is_white(tmp_path):
     assert read_image(tmp_path, "b.png").shape == (2, 2, 3)
 
 
+@pytest.mark.parametrize("mode", ["RGBA", "LA"])
+def test_black_on_transparent_stays_a_picture(tmp_path, mode):
+    """What is drawn is dark, what is not is white, and a soft edge is grey."""
+    alpha = Image.fromarray(np.array([[0, 64, 128, 255]], np.uint8))
+    black = Image.new("RGBA", (4, 1))
+    black.putalpha(alpha)
+    black.convert(mode).save(tmp_path / "a.png")
+    assert read_image(tmp_path, "a.png").tolist() == [[[g] * 3 for g in (255, 191, 127, 0)]]
+
+
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "GIF", "TIFF", "PPM", "WEBP"])
 def test_first_bytes_tell_an_image(tmp_path, kind):
     Image.new("RGB", (4, 4)).save(tmp_path / "image", kind)

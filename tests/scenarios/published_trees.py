@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+import scipy.io
 from PIL import Image
 
 from fsdil_bench import Samples
@@ -18,6 +22,8 @@ DOMAINNET_DOMAINS = ("real", "painting", "clipart", "sketch", "quickdraw", "info
 DOMAINNET_CLASSES = ("aircraft_carrier", "cello", "cell_phone", "fan", "The_Mona_Lisa", "t-shirt")
 PACS_DOMAINS = ("photo", "art_painting", "cartoon", "sketch")
 PACS_CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
+VLCS_DOMAINS = ("VOC2007", "LabelMe", "SUN09", "Caltech101")
+VLCS_CLASSES = ("bird", "car", "chair", "dog", "person")
 OFFICE_HOME_DOMAINS = ("Real World", "Product", "Clipart", "Art")
 _THINGS = """
 Alarm_Clock Backpack Batteries Bed Bike Bottle Bucket Calculator Calendar Candles Chair Clipboards
@@ -129,4 +135,75 @@ def office_home(root: Path, per_class: int = 4, real_world: str = "Real World") 
         for number, name in enumerate(OFFICE_HOME_CLASSES):
             for i in range(per_class):
                 write(root / domain / name / f"{i + 1:05}.jpg", number + i)
+    return root
+
+
+def vlcs(root: Path, per_class: int = 4) -> Path:
+    """All five classes in four domains."""
+    for domain in VLCS_DOMAINS:
+        for number, name in enumerate(VLCS_CLASSES):
+            for i in range(per_class):
+                write(root / domain / name / f"{domain}_{i:05}.jpg", number + i)
+    return root
+
+
+def imagenet_r(root: Path, classes: Sequence[str], counts: Mapping[str, Sequence[int]]) -> Path:
+    """`counts` gives the numbers of images of every class by rendition."""
+    for rendition, numbers in counts.items():
+        for place, (name, count) in enumerate(zip(classes, numbers, strict=True)):
+            for i in range(count):
+                write(root / "imagenet-r" / name / f"{rendition}_{i}.jpg", place + i)
+    return root
+
+
+def imagenet_c(root: Path, classes: Sequence[str], per_class: int = 4, clean: bool = True) -> Path:
+    """All corruptions at severity 3, and the clean images."""
+    from fsdil_scenarios.published.imagenet_c import CORRUPTIONS
+
+    for folder in (*(["val"] if clean else []), *(f"{name}/3" for name in CORRUPTIONS)):
+        for number, name in enumerate(classes):
+            for i in range(per_class):
+                path = root / folder / name / f"ILSVRC2012_val_{number:04}{i:04}.JPEG"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(image((number + i) % 20, "JPEG"))
+    return root
+
+
+def digits(root: Path, train: int = 3, test: int = 1) -> Path:
+    """`train` and `test` images of each digit in every data set, a noisy stroke each."""
+    for folder in ("mnist", "mnist_m", "svhn", "usps"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    parts = (("train", train, "train", ""), ("test", test, "t10k", ".t"))
+    for part, count, idx, end in parts:
+        labels = np.arange(10 * count) % 10
+        grey = np.random.default_rng(count).integers(0, 256, (10 * count, 28, 28), np.uint8)
+        shape = np.array(grey.shape, ">u4").tobytes()
+        for name, content in (
+            (f"{idx}-images-idx3-ubyte.gz", b"\0\0\x08\x03" + shape + grey.tobytes()),
+            (
+                f"{idx}-labels-idx1-ubyte.gz",
+                b"\0\0\x08\x01" + shape[:4] + labels.astype(np.uint8).tobytes(),
+            ),
+        ):
+            (root / "mnist" / name).write_bytes(gzip.compress(content))
+        for i in range(len(labels)):
+            write(root / f"mnist_m/mnist_m_{part}/{i:08}.png", i)
+        (root / f"mnist_m/mnist_m_{part}_labels.txt").write_text(
+            "".join(f"{i:08}.png {label}\n" for i, label in enumerate(labels))
+        )
+        colour = np.repeat(grey[:, :, :, None], 3, 3).transpose(1, 2, 3, 0)
+        scipy.io.savemat(
+            root / f"svhn/{part}_32x32.mat",
+            {
+                "X": np.pad(colour, ((2, 2), (2, 2), (0, 0), (0, 0))),
+                "y": np.where(labels, labels, 10)[:, None].astype(np.uint8),
+            },
+            do_compression=True,
+        )
+        ink = grey[:, :16, :16].reshape(-1, 256) / 127.5 - 1
+        lines = [
+            f"{label + 1} " + " ".join(f"{k}:{v:.4f}" for k, v in enumerate(row, 1))
+            for label, row in zip(labels, ink, strict=True)
+        ]
+        (root / f"usps/usps{end}.bz2").write_bytes(bz2.compress("\n".join(lines).encode()))
     return root

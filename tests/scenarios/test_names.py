@@ -10,7 +10,15 @@ from fsdil_scenarios.names import class_folders, class_texts, dn4il_folders, rul
 
 from fsdil_bench import DataError
 
-SIZES = {"core50": 50, "cddb-hard": 2, "domainnet": 345, "pacs": 7, "office-home": 65}
+SIZES = {
+    "core50": 50,
+    "cddb-hard": 2,
+    "digits": 10,
+    "domainnet": 345,
+    "pacs": 7,
+    "office-home": 65,
+    "vlcs": 5,
+}
 TEMPLATES = ("{}", "{} ..", "This is a good {} ..", "It is about the {} ..")
 #: Without enough images in some domain of DomainNet.
 TOO_FEW_IMAGES = """angel, shovel, sleeping bag, snail, belt, stereo, stitches, blackberry, stove,
@@ -85,7 +93,14 @@ def test_every_class_has_ten_good_synonyms(data_set):
     assert rules.problems(texts) == []
 
 
-@pytest.mark.parametrize("data_set", SIZES)
+def test_the_200_classes_of_imagenet_have_five():
+    texts = texts_of("imagenet-r")
+    assert len(texts) == 200
+    assert list(texts) == sorted(texts)
+    assert rules.problems(texts, count=5) == []
+
+
+@pytest.mark.parametrize("data_set", [*SIZES, "imagenet-r"])
 def test_every_sentence_fits_into_clip(data_set):
     from open_clip.tokenizer import SimpleTokenizer
 

@@ -40,12 +40,17 @@ class DataSet:
     @property
     def size(self) -> str:
         """How much there is to download, as text; empty where it is unknown."""
-        sizes = [download.size for download in self.source.downloads]
-        if self.source.size or not sizes or None in sizes:
+        if self.source.size or self.bytes is None:
             return self.source.size
         from rich.filesize import decimal
 
-        return decimal(sum(size for size in sizes if size))
+        return decimal(self.bytes)
+
+    @property
+    def bytes(self) -> int | None:
+        """How much there is to download, where that is known to the byte."""
+        sizes = [download.size for download in self.source.downloads]
+        return sum(filter(None, sizes)) if sizes and None not in sizes else None
 
     def entries(self) -> dict[str, dict[str, str]]:
         """The ledger: by path, an empty entry for a download that is not finished."""

@@ -25,6 +25,8 @@ DATA_SETS = {
     ),
     "pacs": partial(trees.pacs, per_class=5, lists="splits"),
     "office-home": partial(trees.office_home, per_class=2),
+    "digits": trees.digits,
+    "vlcs": trees.vlcs,
 }
 #: Data sets of many classes, which take a method that trains towers a while.
 LARGE = {"core50", "dn4il", "office-home"}
