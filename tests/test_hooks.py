@@ -13,6 +13,7 @@ from hook_examples import HOOKS, example_of
 
 import fsdil_bench
 from fsdil_bench.plugins import hookspecs
+from fsdil_bench.runs.finished_domain import of_record
 
 TESTS = Path(__file__).parent
 
@@ -20,7 +21,8 @@ TESTS = Path(__file__).parent
 @pytest.fixture
 def arguments(toy_run):
     """What hooks may be called with."""
-    return {"record": toy_run()}
+    record = toy_run()
+    return {"record": record, "domain": next(of_record(record))}
 
 
 def test_the_known_hooks_are_among_them():

@@ -19,6 +19,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from .cell_code import collect, in_no_file
 from .descriptors import Factory
 
 #: Raised whenever code is hashed in a different way: the same code then has a different hash.
@@ -29,10 +30,18 @@ def code_version(factory: Factory) -> str:
     """A hash of the source of a factory: its module and what that imports of its own package.
 
     Comments, docstrings and layout do not count, so correcting a text does not orphan results. The
-    hash is the same under every version of Python.
+    hash is the same under every version of Python. A class from a notebook has no module: then it
+    is the class, and all that it uses (`cell_code`).
     """
     digest = hashlib.blake2b(_CODE_HASH.encode(), digest_size=8)
-    for path in sorted(source_files(factory)):
+    if in_no_file(factory):
+        cells = collect(factory, essence)
+        digest.update("\0".join(["cells", *cells.lines]).encode())
+        files = {beside for file in cells.files for beside in _files_beside(file)}
+        files |= {path for each in cells.factories for path in source_files(each)}
+    else:
+        files = source_files(factory)
+    for path in sorted(files):
         digest.update(b"\0" + essence(path.read_text(encoding="utf-8")).encode())
     return digest.hexdigest()
 

@@ -59,7 +59,8 @@ def described_code(factory: Factory) -> str | None:
 
 def _describe_method(info: MethodInfo) -> dict[str, Any]:
     fields = {field.name for field in dataclasses.fields(info)} - {"factory"}
-    known = {name: getattr(info, name) for name in fields} | {"overrides": dict(info.overrides)}
+    known = {name: getattr(info, name) for name in fields}
+    known |= {"overrides": dict(info.overrides), "presets": info.presets_over({})}
     kind = load_factory(info.factory, f"method '{info.name}'")
     if not (isinstance(kind, type) and issubclass(kind, Method)):
         raise PluginError(f"its factory is {kind!r}, not a subclass of Method")

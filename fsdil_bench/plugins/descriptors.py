@@ -32,7 +32,8 @@ _NAME_OF_BACKBONE = r"[A-Za-z][A-Za-z0-9_.+:/-]{0,127}"  # it becomes no folder
 class MethodInfo:
     """A method that can be run: `factory` is a subclass of `Method`.
 
-    `overrides` are config values that turn one class into another method (an ablation).
+    `overrides` are config values that turn one class into another method (an ablation). `presets`
+    are config values by data set; they win over those of the class.
     `exemplar_free=False` is for methods that use images of earlier domains, `keeps_features` for
     those whose state can hold the frozen feature of a single image. Boards mark both.
     """
@@ -45,6 +46,12 @@ class MethodInfo:
     exemplar_free: bool = True
     keeps_features: bool = False
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def presets_over(self, of_class: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """The presets of the method's class by data set, with its own laid over them."""
+        names = dict.fromkeys((*of_class, *self.presets))
+        return {name: {**of_class.get(name, {}), **self.presets.get(name, {})} for name in names}
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,10 @@ class ScenarioInfo:
     def all_variants(self) -> dict[str, str]:
         """Its own variants, and the one that every scenario has (`fsdil_bench.data.validation`)."""
         return {VALIDATION: "parts of the base domain, to choose options on", **self.variants}
+
+    def splits_base(self, variant: str) -> bool:
+        """Whether a variant is parts of the base domain: no domain follows that could change."""
+        return variant == VALIDATION and VALIDATION not in self.variants
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,21 @@ class LauncherInfo:
     factory: Factory
     extra: str = ""
     options: Factory | None = None
+
+
+@dataclass(frozen=True)
+class TrackerInfo:
+    """Another program that shows runs: `factory` maps a `TrackedRun` to a `Tracker`.
+
+    `modules` are what it imports and may be missing, `extra` is the extra of fsdil-bench that
+    installs them ("mlflow").
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    modules: tuple[str, ...] = ()
+    extra: str = ""
 
 
 def name_problem(kind: str, name: Any) -> str:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from .descriptors import BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo
+from .descriptors import BackboneInfo, LauncherInfo, MethodInfo, ScenarioInfo, TrackerInfo
 
 if TYPE_CHECKING:
     from fsdil_bench.records.record import Record
+    from fsdil_bench.runs.finished_domain import FinishedDomain
 
 GROUP = "fsdil_bench"
 hookspec = pluggy.HookspecMarker(GROUP)
@@ -69,6 +70,37 @@ def fsdil_launchers() -> Iterable[LauncherInfo]:  # type: ignore[empty-body]
         @hookimpl
         def fsdil_launchers():
             return [LauncherInfo("my-cluster", "what it runs on", "my_package.cluster:launch")]
+        ```
+    """
+
+
+@hookspec
+def fsdil_trackers() -> Iterable[TrackerInfo]:  # type: ignore[empty-body]
+    """Offer programs that show runs while they are made, for `--track NAME`.
+
+    Example:
+        ```python
+        @hookimpl
+        def fsdil_trackers():
+            return [TrackerInfo("my-tracker", "where it logs", "my_package.tracker:MyTracker")]
+        ```
+    """
+
+
+@hookspec
+def fsdil_domain_finished(domain: FinishedDomain) -> None:
+    """Take notice of a domain that is learned, tested and kept on disk.
+
+    When a run resumes, it is called again for the domains that an earlier process had finished
+    (`domain.resumed`): that process was perhaps killed before it could call it. An error raised
+    here is reported and does not touch the run. It is not called in a sealed run, whose harness
+    runs no code of plugins that it can do without.
+
+    Example:
+        ```python
+        @hookimpl
+        def fsdil_domain_finished(domain):
+            print(domain.index + 1, "of", len(domain.domains), domain.name, domain.mean)
         ```
     """
 

@@ -8,9 +8,11 @@ and as one warning line, and everything else continues.
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import re
 import sys
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -21,17 +23,19 @@ import pluggy
 from fsdil_bench.errors import PluginError, RequestError, unknown
 
 from . import hookspecs
+from .cell_code import in_no_file
 from .descriptors import (
     API_VERSION,
     BackboneInfo,
     LauncherInfo,
     MethodInfo,
     ScenarioInfo,
+    TrackerInfo,
     name_problem,
 )
 from .harness_guard import changed, snapshot
 
-Info = TypeVar("Info", MethodInfo, ScenarioInfo, BackboneInfo, LauncherInfo)
+Info = TypeVar("Info", MethodInfo, ScenarioInfo, BackboneInfo, LauncherInfo, TrackerInfo)
 
 #: Descriptor type and collecting hook of each kind of thing a plugin offers.
 KINDS: dict[str, tuple[type, str]] = {
@@ -39,6 +43,7 @@ KINDS: dict[str, tuple[type, str]] = {
     "scenario": (ScenarioInfo, "fsdil_scenarios"),
     "backbone": (BackboneInfo, "fsdil_backbones"),
     "launcher": (LauncherInfo, "fsdil_launchers"),
+    "tracker": (TrackerInfo, "fsdil_trackers"),
 }
 
 
@@ -47,6 +52,8 @@ _SHOWN = 5  # names of changed functions in a message
 #: This distribution, and the packages in which its own plugins are.
 _OWN = "fsdil-bench"
 _OWN_PACKAGES = ("fsdil_bench", "fsdil_methods", "fsdil_scenarios")
+
+_NAME_IT = "Name it: MethodInfo('my-idea', 'what it does', MyIdea) in place of the class."
 
 _imported_here: dict[str, str] = {}
 
@@ -89,6 +96,7 @@ class Registry:
     scenarios: dict[str, ScenarioInfo] = field(default_factory=dict)
     backbones: dict[str, BackboneInfo] = field(default_factory=dict)
     launchers: dict[str, LauncherInfo] = field(default_factory=dict)
+    trackers: dict[str, TrackerInfo] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     _closed: dict[str, tuple[Plugin, EntryPoint | Path]] = field(default_factory=dict)
@@ -104,6 +112,10 @@ class Registry:
     def launcher(self, name: str) -> LauncherInfo:
         """The launcher called `name`."""
         return _find("launcher", name, self.launchers)
+
+    def tracker(self, name: str) -> TrackerInfo:
+        """The tracker called `name`."""
+        return _find("tracker", name, self.trackers)
 
     def backbone(self, name: str) -> BackboneInfo:
         """The backbone called `name`, or the family that the name belongs to."""
@@ -166,18 +178,64 @@ class Registry:
             f"plugin '{p.name}' ({p.source}): {text}" for p in self.plugins for text in p.problems
         ]
 
+    def offering(self, method: type | MethodInfo) -> tuple[str, Registry]:
+        """The name of a method that no plugin offers, and this registry with it besides.
+
+        A class is called after its name: `NearestMean` becomes "nearest-mean".
+        """
+        info = method if isinstance(method, MethodInfo) else _described(method)
+        if problem := name_problem("method", info.name):
+            raise RequestError(problem, _NAME_IT)
+        if info.name in self.methods:
+            owner = self.sources[f"method {info.name}"]
+            raise RequestError(f"there is a method '{info.name}' already, of '{owner}'", _NAME_IT)
+        plugin = _plugin_of(info)
+        snapshot()
+        _imported_here[plugin.key] = plugin.label
+        more = replace(
+            self,
+            plugins=[*self.plugins, plugin],
+            methods={**self.methods, info.name: info},
+            sources={**self.sources, f"method {info.name}": plugin.name},
+        )
+        return info.name, more
+
     def notify_finished(self, record: Any) -> list[str]:
         """Call every `fsdil_run_finished`; what raises is returned as text, one line each."""
+        return self._notify("fsdil_run_finished", record=record)
+
+    def notify_domain(self, domain: Any) -> list[str]:
+        """Call every `fsdil_domain_finished`, in the same way."""
+        return self._notify("fsdil_domain_finished", domain=domain)
+
+    def _notify(self, hook: str, **given: Any) -> list[str]:
         failures = []
-        for impl in self.manager.hook.fsdil_run_finished.get_hookimpls():
-            arguments = {"record": record} if "record" in impl.argnames else {}
+        for impl in getattr(self.manager.hook, hook).get_hookimpls():
+            arguments = {name: value for name, value in given.items() if name in impl.argnames}
             try:
                 impl.function(**arguments)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
-                failures.append(f"plugin '{impl.plugin_name}' in fsdil_run_finished: {_say(error)}")
+                failures.append(f"plugin '{impl.plugin_name}' in {hook}: {_say(error)}")
         return failures
+
+
+def _described(method: type) -> MethodInfo:
+    """A class of a method with what can be read off it."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", method.__name__)
+    said = (inspect.getdoc(method) or "").partition("\n")[0] if "__doc__" in vars(method) else ""
+    return MethodInfo("-".join(words).lower(), said.rstrip("."), method)
+
+
+def _plugin_of(info: MethodInfo) -> Plugin:
+    """The plugin that a method stands for which was handed over: its file, or a notebook."""
+    offers = [f"method {info.name}"]
+    if isinstance(info.factory, str) or in_no_file(info.factory):
+        # Called like this in records, where a file or a package would stand.
+        return Plugin("notebook", "notebook", imported=True, offers=offers)
+    file = inspect.getfile(info.factory)
+    return Plugin(Path(file).stem, file, imported=True, offers=offers)
 
 
 def load_registry(

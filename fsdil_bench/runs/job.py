@@ -117,6 +117,10 @@ def prepare(request: RunRequest, registry: Registry) -> Job:
             from .sealed.plugins import sealed_registry
 
             registry = sealed_registry(request, registry)
+    if request.track:
+        from .tracking import check_trackers
+
+        check_trackers(request.track, registry, sealed=request.sealed)
     job = identify(request, registry)
 
     from fsdil_bench.models.device import choose
@@ -215,7 +219,7 @@ def method_settings(info: MethodInfo, dataset: str, config: Mapping[str, Any]) -
     method_class = load_method_class(info)
     return resolve(
         method_class.Config,
-        method_class.presets.get(dataset, {}),
+        info.presets_over(method_class.presets).get(dataset, {}),
         info.overrides,
         config,
         owner=f"method {info.name}",

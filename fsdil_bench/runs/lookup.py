@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from fsdil_bench.data.scenario import ScenarioRequest, Stream
+from fsdil_bench.data.scenario import ScenarioId, ScenarioRequest, Stream
 from fsdil_bench.data.stream_request import StreamRequest
 from fsdil_bench.data.streams import build_stream, open_stream
 from fsdil_bench.errors import FsdilError, PluginError
@@ -37,6 +37,10 @@ class Lookup:
             "stream", repr(asked), lambda: open_stream(request, self._registry, self._build)
         )
         return found
+
+    def splits_base(self, scenario: ScenarioId) -> bool:
+        """Whether a scenario is parts of a base domain (`ScenarioInfo.splits_base`)."""
+        return self._registry.scenario(scenario.dataset).splits_base(scenario.variant)
 
     def backbone(self, info: BackboneInfo, name: str) -> Backbone:
         """The backbone `name`, described but not built."""

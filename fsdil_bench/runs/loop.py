@@ -74,7 +74,8 @@ class Outcome:
 class Loop:
     """One method against one stream whose shots are drawn.
 
-    `shots` is how many images per class a later domain may hand out.
+    `shots` is how many images per class a later domain may hand out. `after_domain` is called with
+    every finished domain, also with those that an earlier process had finished (then True).
     """
 
     name: str
@@ -87,6 +88,7 @@ class Loop:
     progress: Progress
     keep_checkpoints: bool = False
     after_base: Callable[[], None] | None = None
+    after_domain: Callable[[Outcome, int, bool], None] = lambda outcome, t, resumed: None
     shots: int | None = None
     evaluation: Evaluation = field(init=False, repr=False)
 
@@ -106,6 +108,8 @@ class Loop:
             self.executor.restart(self.folder.load_state(done - 1) if done else None)
         if done:
             self.progress.say(f"resuming after domain {done} of {domains}")
+        for t in range(done):
+            self.after_domain(outcome, t, True)
         for t in range(done, domains):
             with no_streams():
                 state, result, predictions = self._run_domain(t)
@@ -116,6 +120,7 @@ class Loop:
                 self.folder.drop_state(t - 1)
             outcome.add(result, predictions)
             self._announce(t, result)
+            self.after_domain(outcome, t, False)
             if t + 1 < domains:
                 with no_streams():
                     self.executor.restart(state)

@@ -60,5 +60,9 @@ class RunRequest(StreamRequest):
         False, "Learn and predict in separate processes that share the method's state alone."
     )
 
+    track: tuple[str, ...] = how_option(
+        (), "Also log the run with this tracker, such as mlflow; may be given several times."
+    )
+
     def __str__(self) -> str:
         return f"{self.method} on {self.scenario}, seed {self.seed}"

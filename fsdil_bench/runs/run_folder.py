@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from fsdil_bench.plugins.method import State
 
 
+SPEC_FILE, LOG_FILE = "spec.json", "log.txt"
+DOMAIN_PREFIX = "domain-"  # of the folders of finished domains
+
+
 class RunFolder:
     """The folder of one run."""
 
@@ -68,14 +72,14 @@ class RunFolder:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
         for leftover in self.path.glob("*.tmp"):
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-        write_atomically(self.path / "spec.json", json.dumps(spec, indent=1, sort_keys=True) + "\n")
+        write_atomically(self.path / SPEC_FILE, json.dumps(spec, indent=1, sort_keys=True) + "\n")
 
     def finished_domains(self) -> int:
         """How many domains in a row are done, the last of them with its state."""
         count = 0
-        while (self.path / f"domain-{count}" / "result.json").is_file():
+        while (self._domain(count) / "result.json").is_file():
             count += 1
-        while count and not (self.path / f"domain-{count - 1}" / "state.safetensors").is_file():
+        while count and not (self._domain(count - 1) / "state.safetensors").is_file():
             count -= 1
         return count
 
@@ -83,8 +87,8 @@ class RunFolder:
         self, index: int, state: State, result: dict[str, Any], predictions: dict[str, np.ndarray]
     ) -> None:
         """Keep a finished domain, all of it or nothing."""
-        final = self.path / f"domain-{index}"
-        draft = self.path / f"domain-{index}.tmp"
+        final = self._domain(index)
+        draft = final.with_suffix(".tmp")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         try:
@@ -99,17 +103,17 @@ class RunFolder:
 
     def drop_state(self, index: int) -> None:
         """Remove the checkpoint of a domain that is no longer needed after a later one."""
-        (self.path / f"domain-{index}" / "state.safetensors").unlink(missing_ok=True)
+        (self._domain(index) / "state.safetensors").unlink(missing_ok=True)
 
     def load_state(self, index: int) -> State:
         """The state after a finished domain."""
         from safetensors.torch import load_file
 
-        return load_file(self.path / f"domain-{index}" / "state.safetensors")
+        return load_file(self._domain(index) / "state.safetensors")
 
     def load_result(self, index: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Result and predictions of a finished domain."""
-        place = self.path / f"domain-{index}"
+        place = self._domain(index)
         with np.load(place / PREDICTIONS_FILE, allow_pickle=False) as arrays:
             predictions = {name: arrays[name] for name in arrays.files}
         return json.loads((place / "result.json").read_text(encoding="utf-8")), predictions
@@ -133,9 +137,12 @@ class RunFolder:
             write_atomically(path, given or secrets.token_hex(16))
         return path.read_text(encoding="utf-8")
 
+    def _domain(self, index: int) -> Path:
+        return self.path / f"{DOMAIN_PREFIX}{index}"
+
     def log(self, text: str) -> None:
         """Add to the run's log."""
-        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
+        with (self.path / LOG_FILE).open("a", encoding="utf-8") as file:
             file.write(text.rstrip("\n") + "\n")
 
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from fsdil_bench.data.stream_request import check_arguments
 from fsdil_bench.errors import UNWRITABLE, FsdilError, HeldError, RequestError
+from fsdil_bench.plugins.descriptors import MethodInfo
 from fsdil_bench.plugins.registry import Registry, imported_here, load_registry
-from fsdil_bench.progress import Progress
+from fsdil_bench.progress import Progress, shown
 from fsdil_bench.records.record import Record
 
 from .base_reuse import keep_base, take_base
@@ -25,14 +26,17 @@ from .job import Job, prepare
 from .make_record import differs_from_ordinary, make_record
 from .request import RunRequest
 from .run_folder import RunFolder
+from .tracking import Tracking, catch_up, tracking
 
 if TYPE_CHECKING:
+    from fsdil_bench.plugins.method import Method
+
     from .executor import Executor
     from .pictures import Pictures
 
 
 def run(
-    method: str,
+    method: str | MethodInfo | type[Method],
     scenario: str,
     *,
     out: str | Path = "runs",
@@ -40,24 +44,39 @@ def run(
     planned: str | Path | None = None,
     plugins: Sequence[str | Path] = (),
     registry: Registry | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Record:
     """Run a method on a scenario and return its record.
 
+    A method is a name, or one that no plugin offers: its class, from a script or a cell of a
+    notebook, or a `MethodInfo` with the class. Of a class in cells, the run id covers the class and
+    all that it uses from other cells.
     `options` are the fields of `RunRequest`: `seed`, `backbone`, `config`, `data` and so on. A run
     that is complete below `out` is not run again, an unfinished one resumes after its last finished
     domain; `fresh` starts over. `reuse_base` takes over the base domain of a run that differs in
     the number of shots alone, and keeps this run's for other runs. `sealed` lets the method learn
     and predict in processes that share nothing but its state (`runs.sealed`); the result has the
     same id, and a folder of its own. `planned` is the folder that the run is expected to have:
-    where code, weights or data make it a different run, nothing is computed.
+    where code, weights or data make it a different run, nothing is computed. `progress` shows how
+    far the run is: by default in notebooks only, with True everywhere, with False nowhere. `track`
+    names trackers that log the run (`fsdil-bench list trackers`), also one that is complete.
     """
     check_arguments(options, RunRequest, run)
-    request = RunRequest.of(method=method, scenario=scenario, **options)
+    name = method
+    if not isinstance(name, str):
+        registry = registry or load_registry(plugins)
+        name, registry = registry.offering(name)
+    request = RunRequest.of(method=name, scenario=scenario, **options)
+    if request.sealed and not isinstance(method, str):
+        raise RequestError(
+            "a sealed run takes a method by its name: the class is in this process already",
+            "Put the method into a file, and give it with `plugins`.",
+        )
     registry = registry or load_registry(plugins, () if request.sealed else None)
-    job = prepare(request, registry)
-    return run_job(job, out, fresh=fresh, planned=planned, progress=progress)
+    with shown(progress, str(request)) as line:
+        job = prepare(request, registry)
+        return run_job(job, out, fresh=fresh, planned=planned, progress=line)
 
 
 def run_job(
@@ -76,15 +95,17 @@ def run_job(
             f"the run is {folder.path} here, but {planned} where it was planned",
             "Use the same version of fsdil-bench, of the plugins and of the data on all machines.",
         )
-    if folder.complete and not fresh:
-        return _load_complete(folder, progress)
+    if folder.complete and not fresh and not job.request.track:
+        return _load_complete(job, folder, progress)
     with _failures_logged(folder), folder.locked():
-        if folder.complete and not fresh:  # by the process that had the lock until now
-            return _load_complete(folder, progress)
+        if folder.complete and not fresh:  # perhaps by the process that had the lock until now
+            return _load_complete(job, folder, progress)
         folder.begin(job.spec.to_dict(), fresh=fresh)
         if job.request.reuse_base:
             take_base(job, folder)
-        record = _carry_out(job, folder, progress)
+        with tracking(job, folder, progress, fresh=fresh) as tracked:
+            record = _carry_out(job, folder, progress, tracked)
+            tracked.run_finished(record)
     if differs_from_ordinary(record):
         progress.say(
             "warning: the ordinary run of this id made different predictions: the method depends "
@@ -98,9 +119,12 @@ def run_job(
     return record
 
 
-def _load_complete(folder: RunFolder, progress: Progress) -> Record:
+def _load_complete(job: Job, folder: RunFolder, progress: Progress) -> Record:
     progress.say(f"already done: {folder.path} (--fresh runs it again)")
-    return Record.load(folder.path)
+    record = Record.load(folder.path)
+    if job.request.track:
+        catch_up(job, folder, record, progress)
+    return record
 
 
 @contextmanager
@@ -121,7 +145,7 @@ def _failures_logged(folder: RunFolder) -> Iterator[None]:
         raise
 
 
-def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
+def _carry_out(job: Job, folder: RunFolder, progress: Progress, tracked: Tracking) -> Record:
     """Build the method, go through the protocol, write the record."""
     from fsdil_bench.models.device import numerics
 
@@ -150,6 +174,7 @@ def _carry_out(job: Job, folder: RunFolder, progress: Progress) -> Record:
             progress=progress,
             keep_checkpoints=job.request.keep_checkpoints,
             after_base=partial(keep_base, job, folder) if job.request.reuse_base else None,
+            after_domain=tracked.domain_finished,
             shots=job.request.scenario.shots,
         ).run()
     pictures.close()

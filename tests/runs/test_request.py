@@ -36,7 +36,7 @@ GIVEN = {
     "scenario_options": {"key": "value"}, "transform": "clip", "workers": 0, "device": "cpu",
     "precision": "fp32", "batch_size": 7, "checkpointing": "on", "compile": True,
     "deterministic": True, "keep_checkpoints": True, "reuse_base": True, "profile": True,
-    "sealed": True,
+    "sealed": True, "track": ["tensorboard", "mlflow"],
 }  # fmt: skip
 
 
@@ -102,11 +102,12 @@ def test_every_field_is_an_option_with_help(command):
 
 def test_a_sweep_file_passes_every_field_on(tmp_path):
     lists = {"method": "methods", "scenario": "scenarios", "seed": "seeds"}
-    lines = ["reuse_base = true", "[[grid]]"]
+    of_sweep = ("reuse_base", "track")
+    lines = [*(f"{name} = {json.dumps(GIVEN[name])}" for name in of_sweep), "[[grid]]"]
     for name, value in GIVEN.items():
         if isinstance(value, dict):
             text = "{" + ", ".join(f"{k} = {json.dumps(v)}" for k, v in value.items()) + "}"
-        elif name != "reuse_base":
+        elif name not in of_sweep:
             text = json.dumps([value] if name in lists else value)
         else:
             continue
@@ -114,7 +115,7 @@ def test_a_sweep_file_passes_every_field_on(tmp_path):
     (tmp_path / "sweep.toml").write_text("\n".join(lines))
     (run,) = read_sweep(tmp_path / "sweep.toml", load_registry()).runs
     assert run.request == RunRequest.of(**GIVEN)
-    assert {*grid.OPTIONS, *grid.TABLES} == FIELDS - {"method", "scenario", "seed", "reuse_base"}
+    assert {*grid.OPTIONS, *grid.TABLES} == FIELDS - {*lists, *of_sweep}
 
 
 def test_a_request_is_what_it_is_and_how_it_is_carried_out(toy_registry, tmp_path):
@@ -126,6 +127,7 @@ def test_a_request_is_what_it_is_and_how_it_is_carried_out(toy_registry, tmp_pat
         "base_limit": 2, "transform": "core50", "precision": "bf16", "workers": 0, "device": "cpu",
         "batch_size": 3, "checkpointing": "off", "compile": True, "deterministic": True,
         "keep_checkpoints": True, "reuse_base": True, "profile": True, "sealed": True,
+        "track": "mlflow",
     }  # fmt: skip
     # The toy has no other backbones, options, files and names.
     assert set(others) == FIELDS - {
@@ -166,3 +168,13 @@ def test_paths_become_absolute(monkeypatch, tmp_path):
     request = request.with_absolute_paths()
     assert (request.data, request.names) == (str(tmp_path / "some"), str(tmp_path / "n.json"))
     assert request.synonyms is None
+
+
+@pytest.mark.parametrize("sealed", [True, "true"])
+def test_a_class_cannot_be_sealed(tmp_path, sealed):
+    class Idea(fsdil_bench.Method):
+        """Never built."""
+
+    with pytest.raises(RequestError, match="by its name"):
+        fsdil_bench.run(Idea, "drawn-1shot", sealed=sealed, out=tmp_path)
+    assert not list(tmp_path.iterdir())

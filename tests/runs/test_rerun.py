@@ -261,19 +261,19 @@ def test_exit_codes(call, record, finished):
     assert (code, "2 records: 2 valid, 0 not" in out) == (0, True)
 
     code, out, _ = call("verify", both)  # the plugin is not given
-    assert code == 5
+    assert code == 1
     assert "not run again: " in out
     assert "unknown method 'toy-means'" in out
 
     pretend(record, lambda arrays: flip(arrays, 60))
     code, out, _ = call("verify", record.folder, "--plugin", TOY, "-q")
-    assert code == 4
+    assert code == 1
     assert "differs: toy-means on toy-2shot, seed 0" in out
     assert "nothing in the provenance differs" in out
 
     (record.folder / "predictions.npz").unlink()
     code, out, _ = call("verify", record.folder, "--plugin", TOY, "-q")
-    assert code == 3
+    assert code == 1
     assert "not valid: " in out
 
 
@@ -336,7 +336,7 @@ def test_forged_predictions_with_fitting_hashes_get_a_bad_verdict(call, record):
     pretend(record, lambda arrays: flip(arrays, 60))
     assert call("verify", "--no-run", "runs")[0] == 0  # nothing but running it again shows it
     assert not (record.folder / "verdict.json").exists()
-    assert call("verify", "runs", *AGAIN)[0] == 4
+    assert call("verify", "runs", *AGAIN)[0] == 1
     assert verdict_of(record)["outcome"] == "differs"
     assert "re-run differs" in board_of(call, "runs")[0]
 
@@ -353,7 +353,7 @@ def test_no_verdict_is_written_for_an_archive(call, record):
 
 def test_no_verdict_on_request_nor_without_a_run(call, record):
     assert call("verify", "runs", *AGAIN, "--no-verdict")[0] == 0
-    assert call("verify", "runs", "--quiet")[0] == 5  # without the plugin nothing is run
+    assert call("verify", "runs", "--quiet")[0] == 1  # without the plugin nothing is run
     assert not (record.folder / "verdict.json").exists()
 
 

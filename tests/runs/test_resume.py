@@ -14,7 +14,7 @@ import pytest
 
 from fsdil_bench import Record
 from fsdil_bench.analysis.unfinished import find_unfinished
-from fsdil_bench.errors import HeldError, RecordError, RequestError
+from fsdil_bench.errors import HeldError, RecordError
 from fsdil_bench.runs.run_folder import RunFolder
 
 TOY = Path(__file__).parent.parent / "toy_plugin.py"
@@ -69,7 +69,7 @@ def test_two_processes_do_not_share_a_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
     with (
         folder.locked(),
-        pytest.raises(RequestError, match="another process"),
+        pytest.raises(HeldError, match="another process"),
         RunFolder(tmp_path / "run").locked(),
     ):
         pass

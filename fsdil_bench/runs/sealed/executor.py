@@ -29,6 +29,7 @@ from fsdil_bench.plugins.method import RouterMethod, State
 from fsdil_bench.runs.cost import Meter
 from fsdil_bench.runs.executor import Call, Purpose
 from fsdil_bench.runs.self_report import SelfReport
+from fsdil_bench.runs.tracking import tracker_folder
 from fsdil_bench.runs.views import Batch, TrainDomain
 
 from .process import Ended, SealedProcess
@@ -76,7 +77,8 @@ class SealedExecutor:
         self._phases: dict[int, ExitStack] = {}
         self._preload_more("images" in self.inputs)
         data = (job.request.data, os.environ.get("FSDIL_DATA"))
-        self._secret = [cache_folder(), folder.path.parents[1], *(Path(d) for d in data if d)]
+        runs = (folder.path.parents[1], tracker_folder(folder))  # both tell accuracies
+        self._secret = [cache_folder(), *runs, *(Path(d) for d in data if d)]
 
     def __enter__(self) -> SealedExecutor:
         return self

@@ -20,6 +20,7 @@ from fsdil_bench.system.fresh_interpreters import FreshInterpreters
 _MODULE = "fsdil_bench.runs.sealed.child"
 _GRACE = 10  # seconds that processes have to end by themselves when this one is gone
 _LEADS_TO_SAMPLES = ("FSDIL_CACHE", "FSDIL_DATA")
+_LEADS_TO_SCORES = ("MLFLOW_", "WANDB_")  # those of trackers begin so
 
 _shared: list[ForkServer | FreshInterpreters] = []
 
@@ -49,8 +50,12 @@ def close_server() -> None:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without what leads to samples."""
-    return {k: v for k, v in os.environ.items() if k not in _LEADS_TO_SAMPLES} | {SEALED: "1"}
+    """This process's environment without what leads to samples, or to scores so far."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _LEADS_TO_SAMPLES and not name.startswith(_LEADS_TO_SCORES)
+    } | {SEALED: "1"}
 
 
 def module_paths() -> list[str]:
