@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fsdil_bench.data.scenario import ScenarioId
-from fsdil_bench.records.record import Record
+from fsdil_bench.errors import RecordError
+from fsdil_bench.records.record import Record, find_records
+from fsdil_bench.shown import Part, Shown
 
+from .board_summary import line_of, parts_of
 from .evidence import differing_copies
 from .grouping import (
     BoardKey,
@@ -26,11 +30,11 @@ from .grouping import (
 from .rows import Row
 from .scores import scores_of_rows, standings_of_rows
 from .statistics import Standing
-from .unfinished import Unfinished
+from .unfinished import Unfinished, find_unfinished
 
 
-@dataclass(frozen=True)
-class Board:
+@dataclass(frozen=True, repr=False)
+class Board(Shown):
     """Rows that may be compared, the best AA* first; those for development come last.
 
     `standing` says for every metric which rows (by label) are worse than another, and which
@@ -40,6 +44,14 @@ class Board:
     key: BoardKey
     rows: tuple[Row, ...]
     standing: Mapping[str, Standing[str]] = field(default_factory=dict, repr=False)
+
+    def _shown_parts(self) -> Sequence[Part]:
+        """What a notebook and `print` show."""
+        return list(parts_of(self))
+
+    def _shown_line(self) -> str:
+        """The same in one line."""
+        return line_of(self)
 
     @property
     def shots(self) -> int:
@@ -65,6 +77,18 @@ class Board:
     def seeds(self) -> list[int]:
         """The seeds of all runs, finished or not."""
         return _seeds(self.records, self.unfinished)
+
+
+class Boards(Shown, tuple[Board, ...]):
+    """Several boards; a notebook shows one below the other."""
+
+    def _shown_parts(self) -> Sequence[Part]:
+        """What a notebook and `print` show."""
+        return [part for board in self for part in board._shown_parts()] or ["no boards"]
+
+    def _shown_line(self) -> str:
+        """The same in one line."""
+        return f"Boards: {', '.join(map(repr, self)) or 'none'}"
 
 
 @dataclass(frozen=True)
@@ -108,6 +132,23 @@ class Sheet:
         means = [mean for row in own.values() if (mean := row.scores["AA*"].mean) is not None]
         development = any(row.for_development for row in own.values())
         return development, len(self.boards) - len(means), -round(sum(means), 6)
+
+
+def load_boards(*runs: str | Path | Record, strict: bool = False) -> Boards:
+    """The boards of runs: `runs` are records, and folders below which there are runs.
+
+    Runs belong to one board where they may be compared, and to one row where they differ in the
+    seed alone. Unfinished runs of folders are shown as such. Damaged records are left out with a
+    warning, or refused with `strict`.
+    """
+    folders = [each for each in runs if not isinstance(each, Record)]
+    records = [each for each in runs if isinstance(each, Record)]
+    records += find_records(*folders, strict=strict) if folders else []
+    if not records:
+        where = ", ".join(map(str, folders)) or "no folder"
+        raise RecordError(f"there is no complete run below {where}", "Give a folder that has runs.")
+    sheets = make_sheets(records, find_unfinished(*folders))
+    return Boards(board for sheet in sheets for board in sheet.boards)
 
 
 def make_sheets(records: Sequence[Record], unfinished: Sequence[Unfinished] = ()) -> list[Sheet]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from fsdil_bench.records.metrics import METRICS
 from fsdil_bench.records.record import Record
+from fsdil_bench.shown import Cell, Part, Shown, Strong, Table, Title
 
 from .grouping import differences
 from .statistics import (
@@ -53,8 +54,8 @@ class Disagreement:
     only_b: float
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Everything `fsdil-bench compare` shows.
 
     `domains` are accuracies after the last domain; whether they differ is tested with Holm's
@@ -71,11 +72,54 @@ class Comparison:
     cost: dict[str, tuple[float, float]]
     notes: list[str]
 
+    def _shown_parts(self) -> Sequence[Part]:
+        """What a notebook and `print` show: which is better, in which score, on which domain."""
+        overall = self.overall
+        a, b = overall.a, overall.b
+        rows = [*self.scores, *self.domains]
+        table = Table(
+            ["", a, b, "difference", f"{overall.interval.level:.0%} interval", "p"],
+            [[each.name, *_shown_difference(each)] for each in rows],
+        )
+        seeds = ", ".join(map(str, overall.seeds))
+        return [
+            Title(overall.summary),
+            *([overall.caveat] if overall.caveat else []),
+            f"percent; scores, then accuracy on each domain at the end; {a} minus {b}; intervals "
+            f"cover {overall.interval.covers}: {seeds}",
+            table,
+            Strong(f"significant at {1 - overall.interval.level:.0%} (domains: with Holm)"),
+            *self.notes,
+        ]
+
+    def _shown_line(self) -> str:
+        """The same in one line."""
+        return f"Comparison: {self.overall.summary}"
+
+
+def _shown_difference(found: Difference) -> list[Cell]:
+    interval = found.interval
+    return [
+        Cell(f"{found.a:.2f}"),
+        Cell(f"{found.b:.2f}"),
+        Cell(f"{found.difference:+.2f}", strong=found.significant),
+        Cell(f"{interval.low:+.2f} to {interval.high:+.2f}"),
+        Cell(f"{found.p:.2g}"),
+    ]
+
 
 def compare(
-    a: Sequence[Record], b: Sequence[Record], metric: str = "AA*", level: float = 0.95
+    a: Record | Sequence[Record],
+    b: Record | Sequence[Record],
+    metric: str = "AA*",
+    level: float = 0.95,
 ) -> Comparison:
-    """Compare the runs of two methods on the same test images."""
+    """Compare the runs of two methods on the same test images: A minus B.
+
+    Each is the record of a run, or several that differ in the seed alone. Runs of one seed are
+    paired, since both methods saw the same images there.
+    """
+    a, b = ([each] if isinstance(each, Record) else list(each) for each in (a, b))
     overall = paired_difference(a, b, metric, level)
     ours, theirs = shared_seeds(a, b)
     return Comparison(

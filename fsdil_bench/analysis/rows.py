@@ -117,6 +117,17 @@ class Row:
         return sorted(set(found))
 
     @property
+    def doubts(self) -> list[str]:
+        """What speaks against its numbers, in a few words each."""
+        known = {
+            "not sealed": self.for_development,
+            "differs from the ordinary run": self.differs_from_ordinary,
+            "re-run differs": self.verified is not None and self.verified.outcome == "differs",
+            "suspicious": bool(self.suspicions),
+        }
+        return [word for word, true in known.items() if true]
+
+    @property
     def audit(self) -> str:
         """What the state could hold by its size: "images", "features" or nothing."""
         return worst([found for record in self.records for found in record.audit or ()])

@@ -16,6 +16,7 @@ from typing import Any
 from fsdil_bench.records.identity import SEALED_SUFFIX
 from fsdil_bench.records.record import RECORD_FILE
 from fsdil_bench.records.redaction import without_folders
+from fsdil_bench.runs.run_folder import LOG_FILE, SPEC_FILE
 
 _TRACEBACK = "Traceback (most recent call last):"
 _FINISHED_DOMAIN = re.compile(r"^domain \d+ \(", re.MULTILINE)
@@ -39,26 +40,27 @@ class Unfinished:
 
 def find_unfinished(*roots: str | Path) -> list[Unfinished]:
     """All runs below the given folders that were started and have no record, in a fixed order."""
-    folders = {path.parent for root in map(Path, roots) for path in root.rglob("spec.json")}
-    found = [_read(folder) for folder in folders if not (folder / RECORD_FILE).is_file()]
-    return _one_per_run(run for run in found if run is not None)
+    folders = {path.parent for root in map(Path, roots) for path in root.rglob(SPEC_FILE)}
+    found = [read_unfinished(folder) for folder in folders if not (folder / RECORD_FILE).is_file()]
+    return one_per_run(run for run in found if run is not None)
 
 
-def _one_per_run(runs: Iterable[Unfinished]) -> list[Unfinished]:
+def one_per_run(runs: Iterable[Unfinished]) -> list[Unfinished]:
     """Of several copies of a run, and of ordinary and sealed attempts, the one with an error."""
     distinct = {run.run_id: run for run in sorted(runs, key=lambda run: run.failure)}
     return [distinct[run_id] for run_id in sorted(distinct)]
 
 
-def _read(folder: Path) -> Unfinished | None:
+def read_unfinished(folder: Path) -> Unfinished | None:
+    """The run that was started in a folder without a record; None if none was."""
     try:
-        spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+        spec = json.loads((folder / SPEC_FILE).read_text(encoding="utf-8"))
     except (ValueError, OSError):
         return None
     if not isinstance(spec, dict) or any(name not in spec for name in _KNOWN):
         return None  # the spec.json of another program
     run_id = folder.name.removesuffix(SEALED_SUFFIX).rpartition("-")[2]
-    return Unfinished(run_id, spec, _failure(folder / "log.txt"))
+    return Unfinished(run_id, spec, _failure(folder / LOG_FILE))
 
 
 def _failure(log: Path) -> str:

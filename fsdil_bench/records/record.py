@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from fsdil_bench.errors import RecordError
+from fsdil_bench.shown import Part, Shown
 
 from .copies import without_contradictions
 from .files import read_json
@@ -28,6 +29,7 @@ from .form import SCHEMA, form_problems
 from .labels import label_hashes, without_foreign_labels
 from .predictions import PREDICTIONS_FILE, read_predictions
 from .recompute import recompute, score_problems, truth_problems
+from .summary import line_of, parts_of
 
 RECORD_FILE = "record.json"
 
@@ -40,8 +42,8 @@ _LEFT_OUT_AT = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Record:
+@dataclass(frozen=True, repr=False)
+class Record(Shown):
     """A complete run. Accuracies are percentages; `matrix[t][i]` is A[t, i] for i <= t.
 
     What was run:
@@ -70,6 +72,8 @@ class Record:
 
     Records of older versions have no `served`, no `audit` and no `content_sha256`, the hash of all
     other fields (`content_hash`).
+
+    A notebook shows a record with its matrix and its scores; `print` does so as text.
     """
 
     run_id: str
@@ -94,6 +98,14 @@ class Record:
     diagnostics: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
     folder: Path | None = field(default=None, compare=False)
+
+    def _shown_parts(self) -> Sequence[Part]:
+        """What a notebook and `print` show."""
+        return list(parts_of(self))
+
+    def _shown_line(self) -> str:
+        """The same in one line."""
+        return line_of(self)
 
     @property
     def seed(self) -> int:

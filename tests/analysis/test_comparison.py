@@ -19,8 +19,8 @@ ONE_SHOT = PUBLISHED / "drawn-1shot"
 
 
 @pytest.fixture(scope="module")
-def cvlc():
-    return find_records(ONE_SHOT / "cvlc")
+def router():
+    return find_records(ONE_SHOT / "fused-prototypes")
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,11 @@ def slda():
     return find_records(ONE_SHOT / "slda")
 
 
-def test_scores_and_domains_are_those_of_the_records(cvlc, slda):
-    found = compare(cvlc, slda, "Last")
+def test_scores_and_domains_are_those_of_the_records(router, slda):
+    found = compare(router, slda, "Last")
     assert found.overall.metric == "Last"
     for row in found.scores:
-        assert row.a == pytest.approx(np.mean([r.metrics[row.name] for r in cvlc]))
+        assert row.a == pytest.approx(np.mean([r.metrics[row.name] for r in router]))
         assert row.difference == pytest.approx(row.a - row.b)
     for i, row in enumerate(found.domains):
         assert row.b == pytest.approx(np.mean([r.matrix[-1][i] for r in slda]))
@@ -41,11 +41,11 @@ def test_scores_and_domains_are_those_of_the_records(cvlc, slda):
     assert found.domains[0].name == "real"
 
 
-def test_the_images_that_decide(cvlc, slda):
-    found = compare(cvlc, slda).disagreements
+def test_the_images_that_decide(router, slda):
+    found = compare(router, slda).disagreements
     (all_,) = found["overall"]
     only = []
-    for a, b in zip(cvlc, slda, strict=True):
+    for a, b in zip(router, slda, strict=True):
         ours, theirs = a.predictions(), b.predictions()
         right, other = (each["classes_5"] == each["labels"] for each in (ours, theirs))
         only.append([(right & ~other).sum(), (~right & other).sum()])
@@ -70,53 +70,53 @@ def renamed(records, method, **facts):
     ]
 
 
-def test_routing_only_where_both_route(cvlc, slda):
-    assert compare(cvlc, slda).routing is None
-    found = compare(cvlc, renamed(cvlc, "another router")).routing
-    assert found["a"] == pytest.approx(np.mean([record.routing[-1] for record in cvlc]))
+def test_routing_only_where_both_route(router, slda):
+    assert compare(router, slda).routing is None
+    found = compare(router, renamed(router, "another router")).routing
+    assert found["a"] == pytest.approx(np.mean([record.routing[-1] for record in router]))
     assert found["alike"] == 100
 
 
-def test_notes_say_what_else_differs(cvlc, slda):
+def test_notes_say_what_else_differs(router, slda):
     joint = [r for r in renamed(slda, "joint", exemplar_free=False) if r.spec["seed"] < 2]
-    notes = " ".join(compare(cvlc, joint).notes)
-    assert "cvlc seed 2" in notes
+    notes = " ".join(compare(router, joint).notes)
+    assert "fused-prototypes seed 2" in notes
     assert "joint keeps old images" in notes
     more = find_records(PUBLISHED / "drawn-4shot" / "slda")
     assert any("drawn-4shot" in note for note in compare(slda, more).notes)
     assert compare(slda, more).overall.a == "slda on drawn-1shot"
-    assert compare(cvlc[:1], slda[1:]).notes == [
+    assert compare(router[:1], slda[1:]).notes == [
         "They share no seed: the draws of training images differ between the two."
     ]
-    assert compare(cvlc, slda).notes == []
+    assert compare(router, slda).notes == []
 
 
 def test_compare_methods(call, tmp_path):
     options = (PUBLISHED, "--scenario", "drawn-1shot", "--plot", "out/difference.svg")
-    code, out, err = call("compare", "zero-shot", "linear-probe", *options)
+    code, out, err = call("compare", "zero-shot", "hycal", *options)
     assert code == 0, err
     for expected in ("95% interval", "sketch", "images that decide it", "state (KB)", "Cohen's g",
-                     "zero-shot is better than linear-probe by"):  # fmt: skip
+                     "zero-shot is better than hycal by"):  # fmt: skip
         assert expected in out
     assert "AA*" in (tmp_path / "out" / "difference.svg").read_text()
 
 
 def test_compare_as_json(call):
-    code, out, err = call("compare", ONE_SHOT / "cvlc", ONE_SHOT / "slda", "--json")
+    code, out, err = call("compare", ONE_SHOT / "fused-prototypes", ONE_SHOT / "slda", "--json")
     assert code == 0, err
     found = json.loads(out)
     assert found["overall"]["seeds"] == [0, 1, 2]
     assert found["overall"]["interval"]["level"] == 0.95
     assert len(found["domains"]) == 6
-    again = call("compare", ONE_SHOT / "cvlc", ONE_SHOT / "slda", "--json")[1]
+    again = call("compare", ONE_SHOT / "fused-prototypes", ONE_SHOT / "slda", "--json")[1]
     assert again == out
 
 
 def test_one_seed_is_said(call, tmp_path):
-    for method in ("cvlc", "slda"):
+    for method in ("fused-prototypes", "slda"):
         folder = next((ONE_SHOT / method).glob("seed0-*"))
         shutil.copytree(folder, tmp_path / "runs" / method)
-    code, out, err = call("compare", "cvlc", "slda")  # without RUNS: those below ./runs
+    code, out, err = call("compare", "fused-prototypes", "slda")  # without RUNS: those below ./runs
     assert code == 0, err
     assert "test images only: one seed" in out
     assert "is not known" in " ".join(out.split())
@@ -125,13 +125,19 @@ def test_one_seed_is_said(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("cvlc", "slda", PUBLISHED), "several scenarios: drawn-1shot, drawn-2shot"),
-        (("cvcl", "slda", ONE_SHOT), "Did you mean 'cvlc'?"),
-        (("cvlc", "slda", ONE_SHOT, "--scenario", "drawn-2shot"), "no run of drawn-2shot"),
-        (("cvlc", ONE_SHOT, ONE_SHOT), "several methods"),
-        (("cvlc", "slda"), "no runs"),
-        (("cvlc", "slda", "nowhere"), "'nowhere' does not exist"),
-        (("cvlc", "slda", ONE_SHOT, "--plot", "figure.docx"), "Let it end in .pdf, .png, .svg"),
+        (("fused-prototypes", "slda", PUBLISHED), "several scenarios: drawn-1shot, drawn-4shot"),
+        (("fused-prototype", "slda", ONE_SHOT), "Did you mean 'fused-prototypes'?"),
+        (
+            ("fused-prototypes", "slda", ONE_SHOT, "--scenario", "drawn-8shot"),
+            "no run of drawn-8shot",
+        ),
+        (("fused-prototypes", ONE_SHOT, ONE_SHOT), "several methods"),
+        (("fused-prototypes", "slda"), "no runs"),
+        (("fused-prototypes", "slda", "nowhere"), "'nowhere' does not exist"),
+        (
+            ("fused-prototypes", "slda", ONE_SHOT, "--plot", "figure.docx"),
+            "Let it end in .pdf, .png, .svg",
+        ),
     ],
 )
 def test_what_cannot_be_compared(call, arguments, message):
@@ -187,9 +193,12 @@ def test_two_runs_of_one_seed_say_what_differs(call, made, tmp_path, change, wor
 def test_rank(call, tmp_path):
     code, out, err = call("rank", PUBLISHED, "--plot", tmp_path / "ranks.svg")
     assert code == 0, err
-    assert "on 4 boards: drawn-1shot, tiny-clip;" in out
+    out = " ".join(out.split())  # names may fill several lines
+    scenarios = sorted(path.name for path in PUBLISHED.iterdir())
+    assert f"on {len(scenarios)} boards: drawn-1shot, tiny-clip;" in out
     assert "ranpac" in (tmp_path / "ranks.svg").read_text()
     found = json.loads(call("rank", PUBLISHED, "--json")[1])
+    assert [board["scenario"] for board in found["boards"]] == scenarios
     assert list(found["ranks"].values()) == sorted(found["ranks"].values())
     boards = [{path.name for path in board.iterdir()} for board in PUBLISHED.iterdir()]
     everywhere, somewhere = set.intersection(*boards), set.union(*boards)
@@ -208,14 +217,14 @@ def test_rank_of_one_board(call):
     assert "nothing to average" in out
 
 
-def test_boards_hold_only_what_compares(cvlc, slda):
-    other = dataclasses.replace(cvlc[0], run_id="other", spec=cvlc[0].spec | {"config": {}})
-    (board,) = boards_to_rank([*cvlc, *cvlc, *slda, other]).values()
+def test_boards_hold_only_what_compares(router, slda):
+    other = dataclasses.replace(router[0], run_id="other", spec=router[0].spec | {"config": {}})
+    (board,) = boards_to_rank([*router, *router, *slda, other]).values()
     assert sorted(map(len, board.values())) == [1, 3, 3]
-    assert sum(label.startswith("cvlc [") for label in board) == 2
-    half = dataclasses.replace(other, spec=cvlc[0].spec | {"precision": "bf16"})
+    assert sum(label.startswith("fused-prototypes [") for label in board) == 2
+    half = dataclasses.replace(other, spec=router[0].spec | {"precision": "bf16"})
     with pytest.raises(RequestError, match="differ in precision: bf16 and fp32"):
-        boards_to_rank([*cvlc, half])
+        boards_to_rank([*router, half])
     weights = dataclasses.replace(other, method=other.method | {"weights": "others"})
     with pytest.raises(RequestError, match="differ in weights of the backbone"):
-        boards_to_rank([*cvlc, weights])
+        boards_to_rank([*router, weights])

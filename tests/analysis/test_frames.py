@@ -55,8 +55,8 @@ def test_boards_and_rows_are_those_of_the_leaderboards(runs):
 
 def test_a_line_per_learned_and_tested_domain():
     folder = PUBLISHED / "records" / "drawn-1shot"
-    accuracies = load_accuracies(folder / "cvlc", folder / "ncm")
-    [record] = [r for r in find_records(folder / "cvlc") if r.seed == 1]
+    accuracies = load_accuracies(folder / "fused-prototypes", folder / "ncm")
+    [record] = [r for r in find_records(folder / "fused-prototypes") if r.seed == 1]
     own = accuracies[accuracies["run_id"] == record.run_id]
     size = len(record.matrix)
     assert len(own) == size * (size + 1) // 2

@@ -289,24 +289,24 @@ def test_reported_numbers_get_a_verdict(made, tmp_path):
     reported = paper.reported("core50", 1, "cvlc", "AA*")
     records = [paper_record(made, tmp_path, seed) for seed in range(3)]
     [found] = verdicts(records)
-    assert found.case == "not reproduced"  # the made numbers are far lower
-    assert found.difference == pytest.approx(found.measured - reported.mean)
+    assert found.verdict.case == "not reproduced"  # the made numbers are far lower
+    assert found.verdict.difference == pytest.approx(found.measured - reported.mean)
     close = [
         dataclasses.replace(r, metrics=r.metrics | {"AA*": reported.mean + 0.01}) for r in records
     ]
-    assert verdicts(close)[0].case == "reproduced"
+    assert verdicts(close)[0].verdict.case == "reproduced"
     [bad] = verdicts([paper_record(made, tmp_path, s, precision="bf16") for s in range(3)])
-    assert bad.case == "not comparable"
-    assert "bf16" in bad.verdict
+    assert bad.verdict.case == "not comparable"
+    assert "bf16" in bad.verdict.reason
     typed = {"command": "fsdil-bench run -m cvlc -s core50-1shot --set mode=code --set lr=9"}
     config = {"config": {"mode": "code", "lr": 9}}
     changed = [dataclasses.replace(r, provenance=typed, spec=r.spec | config) for r in records]
     [other] = verdicts(changed)
-    assert other.verdict == "not comparable: option lr=9"
+    assert str(other.verdict) == "not comparable: option lr=9"
     [one] = verdicts(records[:1])
-    assert one.case == "not comparable"
+    assert one.verdict.case == "not comparable"
     [absent] = verdicts([made.make_record(tmp_path, "cvlc")])
-    assert absent.case == "not run"
+    assert absent.verdict.case == "not run"
     assert absent.measured is None
 
 

@@ -18,6 +18,7 @@ from fsdil_bench.analysis.statistics import (
     Standing,
     average_ranks,
     correct,
+    distinguishable,
     holm,
     interval,
     outcomes,
@@ -63,7 +64,7 @@ def test_a_single_domain_has_no_forgetting():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("method", ["cvlc", "zero-shot"])
+@pytest.mark.parametrize("method", ["fused-prototypes", "zero-shot"])
 def test_intervals_stand_around_the_recorded_scores(method, metric):
     records = find_records(PUBLISHED / method)
     found = interval(records, metric)
@@ -362,6 +363,23 @@ def test_equal_rows_are_never_worse(draw):
     (records,) = draw()
     again = [dataclasses.replace(record, run_id=f"{record.run_id}b") for record in records]
     assert set(standing({"a": records, "b": again}).verdicts.values()) == {"best"}
+
+
+def test_pairs_that_differ_are_counted(draw):
+    high, nearly, low = draw(0.6, 0.59, 0.0, alike=0.9)
+    assert distinguishable({"a": high, "b": low}) == 1
+    assert distinguishable({"a": high, "b": nearly}) == 0
+    # Two of the three pairs: the low one differs from both others.
+    assert distinguishable({"a": high, "b": nearly, "c": low}) == pytest.approx(2 / 3)
+    assert distinguishable({"a": high}) is None
+    assert distinguishable({}) is None
+
+
+def test_of_two_rows_the_pair_differs_where_one_is_worse(draw):
+    for shift in (0.0, 0.1, 0.2, 0.3, 0.5):
+        a, b = draw(shift, 0.0, seeds=10, alike=0.8)
+        rows = {"a": a, "b": b}
+        assert distinguishable(rows) == ("worse" in standing(rows).verdicts.values())
 
 
 def test_runs_with_one_seed_are_judged_by_images(draw):

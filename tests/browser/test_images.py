@@ -135,6 +135,7 @@ def test_pictures_of_flipped_images(opened, drawn):
     with opened(file, also=[sprite]) as page:
         flips = pick(page, "ncm", "ranpac")
         pictures = flips.locator(".thumbnail")
+        pictures.first.wait_for()
         assert 5 < pictures.count() <= 45
         assert pictures.first.bounding_box()["width"] == thumbnails.SIDE
         assert sprite.name in pictures.first.evaluate("e => getComputedStyle(e).backgroundImage")

@@ -157,7 +157,7 @@ def test_it_is_refused_by_name_and_the_rest_is_shown(made, call, tmp_path, name)
     assert str(folder) in told[0]
     assert why in told[0]
     code, out, err = call("show", folder)
-    assert code == 1
+    assert code == 2
     assert str(folder) in err
     assert "fault" not in err
     assert not out

@@ -17,6 +17,16 @@ def test_hand_computed_example():
     assert result["Last"] == pytest.approx(30.0)
 
 
+def test_authors_values(reference):
+    data = reference("g_metrics")
+    columns = (data[name] for name in ("matrices", "sizes", "AA_star", "FA_star"))
+    for matrix, size, mean, old in zip(*columns, strict=True):
+        found = scores([row[: t + 1] for t, row in enumerate(matrix[:size])], [1] * int(size))
+        assert found["AA*"] == pytest.approx(mean, rel=1e-5)
+        # Of one domain nothing is forgotten: no value here, 0 there.
+        assert (found["FA*"] or 0) == pytest.approx(old, rel=1e-5)
+
+
 def test_unseen_domains_do_not_count():
     seen = [[80.0], [60.0, 40.0]]
     padded = [[80.0, 99.0], [60.0, 40.0, 7.0]]

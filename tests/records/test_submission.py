@@ -106,7 +106,7 @@ def test_two_records_of_one_run(call, runs, tmp_path):
     assert "2 records" in out
     set_command(tmp_path / "copy", "fsdil-bench run --again")
     code, _, err = call("submit", runs, tmp_path / "copy", "--unsealed", "--out", "other.zip")
-    assert code == 1
+    assert code == 2
     assert "two different records of run" in err
 
 
@@ -183,17 +183,17 @@ def make_zip(path, files):
 @pytest.mark.parametrize("name", ["../outside.txt", "/outside.txt", "records/../../outside.txt"])
 def test_nothing_is_written_outside(call, tmp_path, name):
     code, _, err = call("verify", make_zip(tmp_path / "evil.zip", {name: "x"}))
-    assert code == 1
+    assert code == 2
     assert "not safe" in err
     assert not list(tmp_path.parent.rglob("outside.txt"))
 
 
 def test_bombs_and_junk_are_refused(call, tmp_path, monkeypatch):
     code, _, err = call("verify", make_zip(tmp_path / "bomb.zip", {"zeros": bytes(80 << 20)}))
-    assert code == 1
+    assert code == 2
     assert "no honest archive" in err
     (tmp_path / "junk.zip").write_bytes(b"PK no zip")
-    assert call("verify", tmp_path / "junk.zip")[0] == 1
+    assert call("verify", tmp_path / "junk.zip")[0] == 2
     monkeypatch.setattr(submission, "_MAX_ARCHIVE", 10)
     with pytest.raises(FsdilError, match="larger"):
         open_archive(tmp_path / "bomb.zip", tmp_path / "there")
@@ -211,7 +211,7 @@ def test_the_manifest_is_held_to(call, runs, tmp_path):
     assert "more.txt is not listed" in found
     assert "predictions.npz is listed in submission.json but missing" in found
     code, out, _ = call("verify", "--no-run", "mine")
-    assert code == 3
+    assert code == 1
     assert "more.txt" in out
     (mine / "submission.json").write_text("[]")
     assert "cannot be read" in manifest_problems(mine)[0]

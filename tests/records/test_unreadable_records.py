@@ -80,7 +80,7 @@ def test_every_command_that_reads_many_warns_and_goes_on(call, spoiled, command)
     assert "warning: left out: " in err
     assert f"{name}/{why}" in err
     code, out, err = call(*command, "--strict")
-    assert code == 1
+    assert code == 2
     assert why in err
     assert not out
     assert "Traceback" not in err

@@ -32,6 +32,14 @@ def test_same_records_same_bytes(runs, tmp_path):
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
+def test_index_and_page_have_the_title_that_was_asked_for(runs, tmp_path):
+    write_leaderboards(find_records(runs), tmp_path, title="Towers <of> my own")
+    assert (tmp_path / "README.md").read_text().startswith("# Towers &lt;of&gt; my own\n")
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("Towers &lt;of&gt; my own") == 2
+    assert "FSDIL leaderboards" not in page
+
+
 def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
     records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
     write_leaderboards(records, tmp_path / "out")
@@ -187,5 +195,5 @@ def test_the_published_boards_come_from_the_published_records(tmp_path):
     published = Path(__file__).parents[2] / "leaderboards"
     write_leaderboards(find_records(published / "records"), tmp_path, thumbnails=True)
     assert files_of(published) == files_of(tmp_path)
-    pictures = [path.name for path in (published / "thumbnails").iterdir()]
-    assert pictures == [path.name for path in (tmp_path / "thumbnails").iterdir()]
+    pictures = {path.name for path in (published / "thumbnails").iterdir()}
+    assert pictures == {path.name for path in (tmp_path / "thumbnails").iterdir()}

@@ -17,6 +17,7 @@ An interval that is wide because there are few seeds contains almost anything: l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import hypot, sqrt
@@ -39,12 +40,22 @@ class Case(StrEnum):
 @dataclass(frozen=True)
 class Verdict:
     """An answer and why. `difference` is measured minus reported; a difference of up to `margin`
-    (on its side) is within the interval."""
+    (on its side) is within the interval. `reasons` say why numbers do not compare."""
 
     case: Case
-    reason: str = ""
+    reasons: tuple[str, ...] = ()
     difference: float | None = None
     margin: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        if self.difference is None or self.margin is None:
+            return ", ".join(self.reasons)
+        if self.case == Case.REPRODUCED:
+            return f"within ± {self.margin:.2f}"
+        side = "lower" if self.difference < 0 else "higher"
+        return f"{abs(self.difference):.2f} {side}, beyond ± {self.margin:.2f}"
 
     def __str__(self) -> str:
         return f"{self.case}: {self.reason}" if self.reason else str(self.case)
@@ -55,30 +66,26 @@ def verdict(
     measured_mean: float | None,
     interval_low: float | None = None,
     interval_high: float | None = None,
-    comparable: bool = True,
-    why_not: str = "",
+    why_not: Sequence[str] = (),
 ) -> Verdict:
     """Compare a measured mean and its 95 % confidence interval with a number of the paper.
 
-    `why_not` says what differs where the two are not `comparable` (see `what_differs`).
+    The two do not compare if `why_not` says what differs (see `what_differs`).
     """
     if measured_mean is None:
         return Verdict(Case.NOT_RUN)
     if reported.mean is None:
-        return Verdict(Case.NOT_COMPARABLE, "the paper has no number")
+        return Verdict(Case.NOT_COMPARABLE, ("the paper has no number",))
     difference = measured_mean - reported.mean
-    if not comparable:
-        return Verdict(Case.NOT_COMPARABLE, why_not, difference)
+    if why_not:
+        return Verdict(Case.NOT_COMPARABLE, tuple(why_not), difference)
     if interval_low is None or interval_high is None:
         why = "the measured number has no confidence interval (one seed?)"
-        return Verdict(Case.NOT_COMPARABLE, why, difference)
+        return Verdict(Case.NOT_COMPARABLE, (why,), difference)
     own = interval_high - measured_mean if difference < 0 else measured_mean - interval_low
     margin = hypot(own, half_width(reported))
-    if abs(difference) <= margin:
-        return Verdict(Case.REPRODUCED, f"within ± {margin:.2f}", difference, margin)
-    side = "lower" if difference < 0 else "higher"
-    why = f"{abs(difference):.2f} {side}, beyond ± {margin:.2f}"
-    return Verdict(Case.NOT_REPRODUCED, why, difference, margin)
+    case = Case.REPRODUCED if abs(difference) <= margin else Case.NOT_REPRODUCED
+    return Verdict(case, (), difference, margin)
 
 
 def half_width(reported: Reported) -> float:

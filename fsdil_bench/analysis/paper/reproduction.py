@@ -77,7 +77,7 @@ def _judge(cell: Reported, row: Sequence[Record], defaults: Options) -> Reproduc
     values = [record.metrics[cell.metric] for record in row]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        undefined = Verdict(Case.NOT_COMPARABLE, f"{cell.metric} is undefined")
+        undefined = Verdict(Case.NOT_COMPARABLE, (f"{cell.metric} is undefined",))
         return Reproduction(cell, undefined, records=tuple(row))
     mean, several = fmean(known), len({record.seed for record in row}) > 1
     # With one seed the interval covers the test images only. That says nothing about a mean over
@@ -88,7 +88,7 @@ def _judge(cell: Reported, row: Sequence[Record], defaults: Options) -> Reproduc
     if defaults is None:
         method = row[0].spec["method"]
         why_not.append(f"method {method} is not installed here, so its options cannot be checked")
-    answer = verdict(cell, mean, low, high, not why_not, ", ".join(why_not))
+    answer = verdict(cell, mean, low, high, why_not)
     return Reproduction(cell, answer, mean, low, high, tuple(row))
 
 

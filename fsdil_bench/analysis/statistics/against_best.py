@@ -63,17 +63,44 @@ def standing(
 
     If rows are equally good, the chance that any of them is called worse is 1 - level.
     """
+    found = _values(rows, metric)
+    if found is None:
+        return Standing({}, None)
+    labels, values, clusters = found
+    verdicts, smallest = judge(values, clusters, level)
+    return Standing(dict(zip(labels, verdicts, strict=True)), smallest)
+
+
+def distinguishable(
+    rows: Mapping[K, Sequence[Record]], metric: str = "AA*", level: float = 0.95
+) -> float | None:
+    """The share of the pairs of rows that are known to differ, judged all at once: if rows are
+    equally good, the chance that any pair is found to differ is 1 - level. None for fewer than two
+    rows."""
+    found = _values(rows, metric)
+    if found is None or len(found[0]) < 2:
+        return None
+    _, values, clusters = found
+    board = _Board.of(values, clusters)
+    apart = board.leads > _limit(board.drawn_leads(), level)
+    return float(apart.sum() / (len(values) * (len(values) - 1) / 2))
+
+
+def _values(
+    rows: Mapping[K, Sequence[Record]], metric: str
+) -> tuple[list[K], np.ndarray, Clusters] | None:
+    """The labels of rows with predictions, in order, their contributions (rows x seeds x images,
+    NaN for runs that are missing) and the groups of images; None without such rows or score."""
     known = {label: list(own) for label, own in sorted(rows.items()) if has_predictions(own)}
     first = next(iter(known.values()), None)
     weights = weights_of(metric, first[0].test_counts) if first else None
     if first is None or weights is None:
-        return Standing({}, None)
+        return None
     seeds = sorted({record.seed for own in known.values() for record in own})
     values = np.full((len(known), len(seeds), sum(first[0].test_counts)), np.nan)
     for row, own in zip(values, known.values(), strict=True):
         row[[seeds.index(record.seed) for record in own]] = contributions(own, weights)
-    verdicts, smallest = judge(values, clusters_of(first[0]), level)
-    return Standing(dict(zip(known, verdicts, strict=True)), smallest)
+    return [*known], values, clusters_of(first[0])
 
 
 def judge(
@@ -83,9 +110,8 @@ def judge(
     if len(values) < 2:
         return ["best"] * len(values), None
     board = _Board.of(values, clusters)
-    means = board.means
+    means, leads = board.means, board.leads
     errors = np.sqrt(board.variances)
-    leads = (means[None, :] - means[:, None]) / errors
     drawn = board.drawn_leads()
     critical = _limit(drawn, level)
     left = np.arange(len(means))
@@ -175,6 +201,12 @@ class _Board:
     def variances(self) -> np.ndarray:
         """The variance of the difference of two rows."""
         return self.image_variances + self.seed_variances(self.row_variances) + _TINY
+
+    @property
+    def leads(self) -> np.ndarray:
+        """How far row j leads row i, in standard errors."""
+        found: np.ndarray = (self.means[None, :] - self.means[:, None]) / np.sqrt(self.variances)
+        return found
 
     def drawn_leads(self) -> np.ndarray:
         """How far each row would lead each other one, in standard errors, if all were equal."""

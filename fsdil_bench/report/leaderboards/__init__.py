@@ -9,6 +9,7 @@ paper_lines                measured numbers beside those that the paper reports
 commands                   what to type to get a result again
 formatting                 numbers and names as text
 write                      writes all files
+publish                    the small file of published boards that the package carries
 
 Rows, boards and sheets themselves are made by `fsdil_bench.analysis.boards`.
 """

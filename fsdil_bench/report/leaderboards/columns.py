@@ -67,19 +67,8 @@ def marked_label(label: str, rows: Sequence[Row]) -> str:
     keeps_images = not all(row.exemplar_free for row in rows)
     keeps_features = any(row.keeps_features for row in rows)
     marks = (" \\*" if keeps_images else "") + (" §" if keeps_features else "")
-    doubts = {word for row in rows for word in doubts_about(row)}
+    doubts = {word for row in rows for word in row.doubts}
     return escape_markdown(label) + marks + (f" ({', '.join(sorted(doubts))})" if doubts else "")
-
-
-def doubts_about(row: Row) -> list[str]:
-    """What speaks against the numbers of a row, in a few words each."""
-    known = {
-        "not sealed": row.for_development,
-        "differs from the ordinary run": row.differs_from_ordinary,
-        "re-run differs": row.verified is not None and row.verified.outcome == "differs",
-        "suspicious": bool(row.suspicions),
-    }
-    return [word for word, true in known.items() if true]
 
 
 def _verified(row: Row) -> str:
@@ -213,7 +202,7 @@ CSV = (
         Column(f"verified {name}", partial(_verdict_part, name=name), _if_any(lambda r: r.verified))
         for name in ("outcome", "who", "when", "version")
     ),
-    Column("doubts", lambda row: "; ".join(doubts_about(row)), _if_any(doubts_about)),
+    Column("doubts", lambda row: "; ".join(row.doubts), _if_any(lambda row: row.doubts)),
     Column("audit", lambda row: row.audit, _if_any(lambda row: row.audit)),
     Column(
         "keeps features",

@@ -40,12 +40,25 @@ def all_json(
         "schema": SCHEMA,
         "boards": [_board(sheet, board) for sheet in sheets for board in sheet.boards],
         "unfinished": [json_unfinished(run) for run in stray],
-        "paper": [
-            {name: json_value(value) for name, value in dataclasses.asdict(line).items()}
-            for line in paper_lines
-        ],
+        "paper": [_paper_line(line) for line in paper_lines],
     }
     return json.dumps(values, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _paper_line(line: PaperLine) -> dict[str, Any]:
+    verdict = {name: json_value(value) for name, value in dataclasses.asdict(line.verdict).items()}
+    return {
+        "dataset": line.dataset,
+        "shots": line.shots,
+        "metric": line.metric,
+        "method": line.method,
+        "label": line.label,
+        "sheet": line.sheet,
+        "reported": {"mean": line.reported.mean, "std": line.reported.std},
+        "measured": json_value(line.measured),
+        "std": json_value(line.std),
+        **verdict,
+    }
 
 
 def _board(sheet: Sheet, board: Board) -> dict[str, Any]:

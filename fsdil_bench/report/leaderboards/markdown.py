@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,11 +64,14 @@ _ONE_SEED_NOTE = (
 
 
 def index_page(
-    sheets: Sequence[Sheet], stray: Sequence[Unfinished], paper_lines: Sequence[PaperLine]
+    sheets: Sequence[Sheet],
+    stray: Sequence[Unfinished],
+    paper_lines: Sequence[PaperLine],
+    title: str = "",
 ) -> str:
     """The index: all sheets with their boards. `stray` are unfinished runs without a board."""
     lines = [
-        "# Leaderboards",
+        f"# {escape(title) or 'Leaderboards'}",
         "",
         "[index.html](index.html) is all of this as one page to sort, filter and compare in"
         " (download it, and open it in a browser); [leaderboards.json](leaderboards.json) is for"
@@ -160,15 +164,19 @@ def _measured_table(paper_lines: Sequence[PaperLine]) -> str:
             f"{each.dataset} {each.shots}-shot",
             escape(each.label),
             each.metric,
-            each.reported,
+            str(each.reported),
             score(each.measured, each.std),
-            ABSENT if each.difference is None else f"{each.difference:+.2f}",
-            escape(each.verdict),
+            _signed(each.verdict.difference),
+            escape(str(each.verdict)),
         ]
         for each in paper_lines
     ]
     heads = ["scenario", "method", "metric", "reported", "measured", "difference", "verdict"]
     return _table(heads, table)
+
+
+def _signed(difference: float | None) -> str:
+    return ABSENT if difference is None else f"{difference:+.2f}"
 
 
 def paper_page(paper_lines: Sequence[PaperLine]) -> str:
@@ -192,7 +200,7 @@ def paper_page(paper_lines: Sequence[PaperLine]) -> str:
 def _reported_table(paper_lines: Sequence[PaperLine]) -> str:
     """What the paper reports, as it is printed: methods down, shots and metrics across."""
     columns = sorted({(each.shots, METRICS.index(each.metric)) for each in paper_lines})
-    numbers = {(c.label, c.shots, METRICS.index(c.metric)): c.reported for c in paper_lines}
+    numbers = {(c.label, c.shots, METRICS.index(c.metric)): str(c.reported) for c in paper_lines}
     labels = dict.fromkeys(each.label for each in paper_lines)
     table = [
         [escape(label), *(numbers.get((label, *column), ABSENT) for column in columns)]
@@ -304,8 +312,8 @@ def _visible_difference(board: Board) -> str:
 
 
 def _paper_summary(paper_lines: Sequence[PaperLine]) -> list[str]:
-    cases = sorted({each.case for each in paper_lines})
-    counts = [f"{sum(c.case == case for c in paper_lines)} {case}" for case in cases]
+    cases = Counter(str(each.verdict.case) for each in paper_lines)
+    counts = [f"{count} {case}" for case, count in sorted(cases.items())]
     return [
         "## Against the paper",
         "",

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 from fsdil_bench.analysis.boards import Sheet
 from fsdil_bench.analysis.unfinished import Unfinished
@@ -34,21 +36,46 @@ def page(
     stray: Sequence[Unfinished],
     paper_lines: Sequence[PaperLine],
     thumbnails: Mapping[str, Thumbnails],
+    title: str = "",
 ) -> str:
     """The page's text; `thumbnails` are by the names of sheets."""
-    parts = [_asset(f"{name}.js") for name in _SCRIPTS]
+    content = page_data(sheets, stray, paper_lines, thumbnails)
+    return _page(content, title=title, img_src="'self'" if thumbnails else "")[0]
+
+
+def served_page(
+    sheets: Sequence[Sheet],
+    stray: Sequence[Unfinished],
+    paper_lines: Sequence[PaperLine],
+    script: str,
+) -> tuple[str, str]:
+    """The page with one more script, which may ask the server that the page comes from; and its
+    content security policy."""
+    return _page(page_data(sheets, stray, paper_lines, {}), script, connect_src="'self'")
+
+
+def _page(
+    content: Mapping[str, Any], *scripts: str, title: str = "", **sources: str
+) -> tuple[str, str]:
+    """A page and its policy. `sources` says from where more may come, such as `img_src`."""
+    parts = [*(_asset(f"{name}.js") for name in _SCRIPTS), *scripts]
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
     style = _asset("page.css")
+    more = (f" {name.replace('_', '-')} {where};" for name, where in sources.items() if where)
     policy = (
         f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)};"
-        + (" img-src 'self';" if thumbnails else "")
+        + "".join(more)
         + " base-uri 'none'; form-action 'none'"
     )
-    content = page_data(sheets, stray, paper_lines, thumbnails)
     data = for_script(json.dumps(content, separators=(",", ":")))
-    return Template(_asset("page.html")).substitute(
-        policy=policy, style=style, script=script, data=data
+    text = Template(_asset("page.html")).substitute(
+        title=html.escape(title or "FSDIL leaderboards"),
+        policy=policy,
+        style=style,
+        script=script,
+        data=data,
     )
+    return text, policy
 
 
 def for_script(text: str) -> str:

@@ -227,8 +227,9 @@ def _unfinished(run: Unfinished) -> list[Any]:
 
 def _paper_line(line: PaperLine) -> list[Any]:
     return [
-        line.dataset, line.shots, line.metric, line.label, line.sheet, line.reported,
-        _two(line.measured), _two(line.std), _two(line.difference), line.case, line.verdict,
+        line.dataset, line.shots, line.metric, line.label, line.sheet, str(line.reported),
+        _two(line.measured), _two(line.std), _two(line.verdict.difference), str(line.verdict.case),
+        str(line.verdict),
     ]  # fmt: skip
 
 

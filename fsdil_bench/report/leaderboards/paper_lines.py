@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fsdil_bench.analysis.boards import Sheet
+from fsdil_bench.analysis.paper.agreement import Verdict
 from fsdil_bench.analysis.paper.reproduction import Reproduction, reproductions
+from fsdil_bench.analysis.paper.results import Reported
 from fsdil_bench.analysis.rows import Row
 from fsdil_bench.plugins.registry import Registry
 
@@ -15,8 +17,7 @@ from fsdil_bench.plugins.registry import Registry
 class PaperLine:
     """A reported number and what was measured for it, if anything was.
 
-    `case` is the verdict in short: reproduced, not reproduced, not run, not comparable; `verdict`
-    adds the reason. `label` is the label of the row on the sheet with the name `sheet`; where
+    `label` is the label of the row on the sheet with the name `sheet`; where
     nothing was measured it is the paper's spelling.
     """
 
@@ -26,12 +27,10 @@ class PaperLine:
     method: str
     label: str
     sheet: str
-    reported: str
+    reported: Reported
     measured: float | None
     std: float | None
-    difference: float | None
-    case: str
-    verdict: str
+    verdict: Verdict
 
 
 def make_paper_lines(sheets: Sequence[Sheet], registry: Registry | None = None) -> list[PaperLine]:
@@ -60,8 +59,7 @@ def _measured(each: Reproduction, sheet: Sheet, row: Row) -> PaperLine:
     number = each.reported
     return PaperLine(
         number.dataset, number.shots, number.metric, number.method, row.label, sheet.name,
-        str(number), each.mean, row.scores[number.metric].std, each.verdict.difference,
-        str(each.verdict.case), str(each.verdict),
+        number, each.mean, row.scores[number.metric].std, each.verdict,
     )  # fmt: skip
 
 
@@ -69,5 +67,5 @@ def _not_run(each: Reproduction) -> PaperLine:
     number = each.reported
     return PaperLine(
         number.dataset, number.shots, number.metric, number.method, number.label, "",
-        str(number), None, None, None, str(each.verdict.case), str(each.verdict),
+        number, None, None, each.verdict,
     )  # fmt: skip

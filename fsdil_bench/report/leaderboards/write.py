@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fsdil_bench.analysis.boards import make_sheets
+from fsdil_bench.analysis.boards import Sheet, make_sheets
 from fsdil_bench.analysis.grouping import safe_name
 from fsdil_bench.analysis.orders import make_order_boards
 from fsdil_bench.analysis.unfinished import Unfinished
@@ -34,18 +34,18 @@ def write_leaderboards(
     registry: Registry | None = None,
     thumbnails: bool = False,
     tell: Callable[[str], None] = warnings.warn,
+    title: str = "",
 ) -> list[Path]:
     """Write all boards and an index `README.md` below `out`; returns the files.
 
     `unfinished` are runs without a record (`find_unfinished`), which boards show as such.
     `registry` knows the default options of the methods, to see which were changed by hand.
     With `thumbnails` the page shows pictures of test images, of scenarios that compute them; `tell`
-    is called with the reason where that is not possible.
+    is called with the reason where that is not possible. `title` is the heading of the index and of
+    the page.
     """
     sheets = make_sheets(records, unfinished)
-    known = {run.run_id for sheet in sheets for row in sheet.rows for run in row.unfinished}
-    known |= {record.run_id for record in records}
-    stray = [run for run in unfinished if run.run_id not in known]
+    stray = stray_runs(sheets, records, unfinished)
     paper_lines = make_paper_lines(sheets, registry)
     order_boards = make_order_boards(records)
     folder = Path(out)
@@ -53,8 +53,8 @@ def write_leaderboards(
     if thumbnails:
         drawn = write_thumbnails(sheets, folder, registry or load_registry(), tell)
     files = {
-        "README.md": index_page(sheets, stray, paper_lines) + index_lines(order_boards),
-        "index.html": page(sheets, stray, paper_lines, drawn),
+        "README.md": index_page(sheets, stray, paper_lines, title) + index_lines(order_boards),
+        "index.html": page(sheets, stray, paper_lines, drawn, title),
         "leaderboards.json": all_json(sheets, stray, paper_lines),
         "paper.md": paper_page(paper_lines),
     }
@@ -70,6 +70,15 @@ def write_leaderboards(
     for name, text in files.items():
         write_atomically(folder / name, text)
     return [folder / name for name in (*files, *(each.file for each in drawn.values()))]
+
+
+def stray_runs(
+    sheets: Sequence[Sheet], records: Sequence[Record], unfinished: Sequence[Unfinished]
+) -> list[Unfinished]:
+    """The unfinished runs that have a place on no sheet."""
+    known = {run.run_id for sheet in sheets for row in sheet.rows for run in row.unfinished}
+    known |= {record.run_id for record in records}
+    return [run for run in unfinished if run.run_id not in known]
 
 
 def copy_records(records: Sequence[Record], out: str | Path) -> None:

@@ -124,6 +124,7 @@ function detailParts(sheet, row, shots, seed) {
 function openDetails(sheet, row, shots) {
   const dialog = byId("details");
   const state = { shots, seed: "mean" };
+  dialog.shown = { sheet, row, state };
   const body = el("div", { class: "parts" });
   const controls = el("div", { class: "controls" });
   const draw = () => {

@@ -103,7 +103,7 @@ function draw() {
   const shownRows = sections.reduce((sum, section) => sum + section.querySelectorAll(".board tbody tr").length, 0);
   const all = data.sheets.reduce((sum, sheet) => sum + sheet.rows.length, 0);
   byId("count").textContent = `${shownRows} of ${all} methods shown`;
-  byId("boards").replaceChildren(...(sections.length ? sections : [el("p", { class: "empty" }, "Nothing fits these filters.")]),
+  byId("boards").replaceChildren(...(sections.length ? sections : [el("p", { class: "empty" }, data.sheets.length ? "Nothing fits these filters." : "There is no result yet.")]),
     ...[strayNote(), notRun()].filter(Boolean));
   redraws.forEach((redraw) => redraw()); // now that widths are known
 }
