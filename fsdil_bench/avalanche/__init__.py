@@ -1,4 +1,5 @@
-"""Avalanche both ways: scenarios as Avalanche benchmarks, Avalanche strategies as methods.
+"""Avalanche both ways: scenarios as Avalanche benchmarks and benchmarks as scenarios, strategies as
+methods.
 
 It imports `runs` and what that may import. Avalanche itself is an extra, imported when it is used.
 """
@@ -10,16 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .bridge import benchmark, to_avalanche
+    from .incoming import stream_from_avalanche
     from .methods import AvalancheConfig, avalanche_method
 
 _LAZY = {
     "AvalancheConfig": "methods",
     "avalanche_method": "methods",
     "benchmark": "bridge",
+    "stream_from_avalanche": "incoming",
     "to_avalanche": "bridge",
 }
 
-__all__ = ["AvalancheConfig", "avalanche_method", "benchmark", "to_avalanche"]
+__all__ = [
+    "AvalancheConfig",
+    "avalanche_method",
+    "benchmark",
+    "stream_from_avalanche",
+    "to_avalanche",
+]
 
 
 def __getattr__(name: str) -> Any:

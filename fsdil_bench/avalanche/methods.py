@@ -64,8 +64,9 @@ def avalanche_method(
     """The method that trains by a strategy: `make_strategy(config, **parts)` builds it.
 
     `parts` are model, optimizer, criterion, batch size, device and so on, as every Avalanche
-    strategy takes them. They hold `plugins`, a list to which a strategy adds its own, and
-    `evaluator`. `presets` are values of the config per data set.
+    strategy takes them. They hold `evaluator` and `plugins`, a list. A strategy may add its own to
+    the list or bring another one: `MAS(plugins=[MyPlugin()], **parts)`. `presets` are values of the
+    config per data set.
     """
     small = {"drawn": {"lr": 1e-4, "steps": 20}}
     body = {
@@ -118,7 +119,7 @@ class _AvalancheMethod(Method):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that nothing is logged
             evaluator = EvaluationPlugin()
-        return _built(
+        strategy = _built(
             self.make_strategy,
             config,
             model=self.model,
@@ -132,6 +133,9 @@ class _AvalancheMethod(Method):
             plugins=[budget],
             evaluator=evaluator,
         )
+        if budget not in strategy.plugins:  # the strategy has brought a list of its own
+            strategy.plugins.insert(0, budget)
+        return strategy
 
     def _data(self, domain: TrainDomain) -> Any:
         """The domain as an Avalanche data set whose images know their places."""
@@ -171,7 +175,8 @@ class _AvalancheMethod(Method):
 
 
 def _built(make_strategy: Callable[..., Any], config: Any, **parts: Any) -> Any:
-    """The strategy; that a part was given twice is said with how to add to it."""
+    """The strategy; one that brings its own plugins gets none. That another part was given twice
+    is said with what to do."""
     try:
         return make_strategy(config, **parts)
     except TypeError as error:
@@ -179,10 +184,12 @@ def _built(make_strategy: Callable[..., Any], config: Any, **parts: Any) -> Any:
                  str(error)]  # fmt: skip
         if not twice:
             raise
+        if twice == ["plugins"]:
+            del parts["plugins"]
+            return _built(make_strategy, config, **parts)
         raise PluginError(
             f"the strategy is given '{twice[0]}' twice: `parts` holds it already",
-            "Add your own plugins to the list: parts['plugins'] += [MyPlugin()]; leave evaluator, "
-            "model and optimizer as they are.",
+            "Leave model, optimizer and evaluator as they are; plugins you may bring yourself.",
         ) from error
 
 

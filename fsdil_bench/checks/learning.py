@@ -44,7 +44,7 @@ def learns(world: SmallWorld) -> str:
 
 
 def trained_parameters(world: SmallWorld) -> str:
-    """It reports at least as many trained parameters as its optimizers change."""
+    """It reports at least as many trained parameters as its optimizers change, and trains them."""
     for t, (reported, changed) in enumerate(world.watched.trained):
         if reported < changed:
             raise CheckError(
@@ -52,6 +52,13 @@ def trained_parameters(world: SmallWorld) -> str:
                 f"changed {changed:,} numbers",
                 "Count all parameters that are trained: sum(p.numel() for p in parameters).",
             )
+    most, stepped = (max(numbers) for numbers in zip(*world.watched.trained, strict=True))
+    if most and not (world.watched.moved if stepped else _moves_its_state(world)):
+        raise CheckError(
+            f"trained_parameters returned {most:,}, but learning leaves all of them as they are",
+            "Check that its optimizer gets these parameters, that it makes steps, and that its "
+            "learning rate is not 0. A method that trains nothing returns 0.",
+        )
     return f"{reported:,} reported, {changed:,} changed by optimizers of torch"
 
 
@@ -185,6 +192,21 @@ def _like_before_learning(world: SmallWorld, learned: AfterDomain) -> bool:
     except CheckError:
         return False
     return outcome.digest() == learned.digest()
+
+
+def _moves_its_state(world: SmallWorld) -> bool:
+    """Whether learning changes any number that the state has before: training without torch's
+    optimizers does. Counters and the like do not count."""
+    try:
+        before = world.state_of(world.build())
+    except CheckError:  # it has none before it has learned
+        return False
+    after = world.watched.outcomes[-1].state
+    return any(
+        value.is_floating_point() and not torch.equal(value, after[name])
+        for name, value in before.items()
+        if name in after and value.shape == after[name].shape
+    )
 
 
 def _ignores_its_state(world: SmallWorld) -> bool:

@@ -59,11 +59,13 @@ class WatchedRun:
         self.outcomes: list[AfterDomain] = []
         self.returned: list[Any] = []  # by learn
         self.trained: list[tuple[int, int]] = []  # numbers in each domain: reported, and changed
+        self.moved = False  # whether an optimizer has made any number another one
         for t in range(world.size.domains):
             with optimizer_steps() as stepped:
                 self.returned.append(world.learn(self.method, t, seen=self.seen))
             reported = self_report(self.method).trained_parameters
             self.trained.append((reported, stepped.numbers()))
+            self.moved = self.moved or stepped.moved()
             del stepped
             self.outcomes.append(world.outcome(self.method, t))
 

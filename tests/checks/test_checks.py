@@ -42,6 +42,7 @@ CAUGHT = {
     "grows": (["growth"], "more images"),
     "keeps_shots": (["growth"], "3 more images in a later domain make the state 48 bytes larger"),
     "hides_training": (["trained-parameters"], "returned 0, but optimizers changed 48 numbers"),
+    "idle_training": (["trained-parameters"], "returned 16, but learning leaves all of them"),
     "patches_harness": (["harness"], "a plugin has changed fsdil_bench.records.metrics.scores"),
     "mixes_devices": (["device"], "learn (domain 1) raised RefusedError: Expected all tensors"),
     "class_attribute": (
