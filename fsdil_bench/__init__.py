@@ -25,6 +25,7 @@ from .plugins.descriptors import (
     LauncherInfo,
     MethodInfo,
     ScenarioInfo,
+    TrackerInfo,
 )
 from .plugins.hookspecs import hookimpl
 from .plugins.method import Context, Method, RouterMethod, State
@@ -32,7 +33,10 @@ from .plugins.options import knob, option
 from .seeds import numpy_generator
 
 if TYPE_CHECKING:
+    from .analysis.boards import Board, Boards, load_boards
+    from .analysis.comparison import Comparison, compare
     from .analysis.frames import load_accuracies, load_runs
+    from .avalanche.incoming import stream_from_avalanche
     from .avalanche.methods import AvalancheConfig, avalanche_method
     from .data.image_files import (
         file_samples,
@@ -52,7 +56,10 @@ if TYPE_CHECKING:
     from .records.metrics import scores
     from .records.record import Record, find_records
     from .report.leaderboards import write_leaderboards
+    from .report.plots.picture import Picture, plot
+    from .runs.finished_domain import FinishedDomain
     from .runs.runner import run
+    from .runs.tracker import TrackedRun, Tracker
     from .runs.views import Batch, TrainBatch, TrainDomain
     from .sweeps.launchers.launcher import Event, Launcher, LauncherSetup, Resources, Task
 
@@ -65,18 +72,26 @@ _LAZY = {
     "AvalancheConfig": "avalanche.methods",
     "Backbone": "models.backbone",
     "Batch": "runs.views",
+    "Board": "analysis.boards",
+    "Boards": "analysis.boards",
+    "Comparison": "analysis.comparison",
     "Event": "sweeps.launchers.launcher",
+    "FinishedDomain": "runs.finished_domain",
     "ImageSpec": "data.transforms",
     "KnownTexts": "models.clip.known_texts",
     "Launcher": "sweeps.launchers.launcher",
     "LauncherSetup": "sweeps.launchers.launcher",
     "Outline": "data.published.outline",
+    "Picture": "report.plots.picture",
     "Record": "records.record",
     "Resources": "sweeps.launchers.launcher",
     "Task": "sweeps.launchers.launcher",
+    "TrackedRun": "runs.tracker",
+    "Tracker": "runs.tracker",
     "TrainBatch": "runs.views",
     "TrainDomain": "runs.views",
     "avalanche_method": "avalanche.methods",
+    "compare": "analysis.comparison",
     "describe_copies": "data.train_test_copies",
     "drop_copies": "data.train_test_copies",
     "file_samples": "data.image_files",
@@ -85,14 +100,17 @@ _LAZY = {
     "image_names": "data.image_files",
     "is_image_name": "data.image_files",
     "load_accuracies": "analysis.frames",
+    "load_boards": "analysis.boards",
     "load_runs": "analysis.frames",
     "load_stream": "data.streams",
     "missing_files": "data.image_files",
     "open_clip_backbone": "models.clip.open_clip_backbone",
+    "plot": "report.plots.picture",
     "read_image": "data.image_files",
     "run": "runs.runner",
     "scores": "records.metrics",
     "starts_like_an_image": "data.image_files",
+    "stream_from_avalanche": "avalanche.incoming",
     "write_leaderboards": "report.leaderboards",
 }
 
@@ -102,12 +120,16 @@ __all__ = [
     "Backbone",
     "BackboneInfo",
     "Batch",
+    "Board",
+    "Boards",
+    "Comparison",
     "Context",
     "DataError",
     "DataSource",
     "Domain",
     "Download",
     "Event",
+    "FinishedDomain",
     "FsdilError",
     "ImageSpec",
     "KnownTexts",
@@ -117,6 +139,7 @@ __all__ = [
     "Method",
     "MethodInfo",
     "Outline",
+    "Picture",
     "PluginError",
     "Record",
     "RecordError",
@@ -130,10 +153,14 @@ __all__ = [
     "State",
     "Stream",
     "Task",
+    "TrackedRun",
+    "Tracker",
+    "TrackerInfo",
     "TrainBatch",
     "TrainDomain",
     "__version__",
     "avalanche_method",
+    "compare",
     "describe_copies",
     "drop_copies",
     "file_samples",
@@ -144,16 +171,19 @@ __all__ = [
     "is_image_name",
     "knob",
     "load_accuracies",
+    "load_boards",
     "load_runs",
     "load_stream",
     "missing_files",
     "numpy_generator",
     "open_clip_backbone",
     "option",
+    "plot",
     "read_image",
     "run",
     "scores",
     "starts_like_an_image",
+    "stream_from_avalanche",
     "write_leaderboards",
 ]
 

@@ -1,7 +1,7 @@
 """Problems a user can fix: one message that names the thing, and a remedy.
 
-The command line prints these without a traceback (unless `--debug`) and exits with
-`exit_code`: 2 where the request was wrong, 1 where a run went wrong.
+The command line prints these without a traceback (unless `--debug`) and exits with their
+`exit_code` (`exit_codes`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import errno
 import os
 from collections.abc import Iterable
 
+from .exit_codes import BAD_INPUT, BUSY, FAILED
+
 
 class FsdilError(Exception):
     """Base of all errors this project raises on purpose."""
 
-    exit_code = 1
+    exit_code = FAILED
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message if not remedy else f"{message}\n{remedy}")
@@ -26,17 +28,19 @@ class FsdilError(Exception):
 class RequestError(FsdilError):
     """What was asked for does not exist or does not fit: a name, an option, a path."""
 
-    exit_code = 2
+    exit_code = BAD_INPUT
 
 
-class HeldError(RequestError):
+class HeldError(FsdilError):
     """Another process is at work on this very run."""
+
+    exit_code = BUSY
 
 
 class DataError(FsdilError):
     """The data set on disk is missing, incomplete or unreadable."""
 
-    exit_code = 2
+    exit_code = BAD_INPUT
 
 
 class PluginError(FsdilError):
@@ -45,6 +49,8 @@ class PluginError(FsdilError):
 
 class RecordError(FsdilError):
     """A run record is missing, damaged or of another version."""
+
+    exit_code = BAD_INPUT
 
 
 #: What the operating system reports of a place that cannot be written to.
@@ -58,16 +64,19 @@ def from_system(error: OSError) -> FsdilError:
     what = "the output cannot be written"
     if error.filename is not None:
         what = f"'{os.fsdecode(error.filename)}' cannot be used"
+    said = f"{what}: {error.strerror or error}"
     remedy = "Check the path; --debug shows where it was needed."
+    if error.errno in _MISPLACED:
+        return RequestError(
+            said, "Choose another path: a file is where a folder should be, or the reverse."
+        )
+    if error.errno == errno.ENAMETOOLONG:
+        return RequestError(said, "Choose a shorter name.")
     if error.errno in UNWRITABLE:
         remedy = "Make room, or choose a place that you can write to."
-    elif error.errno in _MISPLACED:
-        remedy = "Choose another path: a file is where a folder should be, or the reverse."
-    elif error.errno == errno.ENAMETOOLONG:
-        remedy = "Choose a shorter name."
     elif error.errno == errno.EMFILE:
         remedy = "Raise the limit of open files: ulimit -n 4096."
-    return FsdilError(f"{what}: {error.strerror or error}", remedy)
+    return FsdilError(said, remedy)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], see: str = "") -> RequestError:

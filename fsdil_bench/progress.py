@@ -1,10 +1,12 @@
-"""Telling a user how far a run is: a bar in a terminal, plain lines elsewhere, or nothing."""
+"""Telling a user how far a run is: a bar in a terminal, one line in a notebook, plain lines
+elsewhere, or nothing."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -174,3 +176,105 @@ class RichProgress(Progress):
     def say(self, text: str) -> None:
         """Print a line above the bars."""
         self._bars.console.print(text, markup=False, highlight=False)
+
+
+class NotebookProgress(Progress):
+    """One line below a cell, changed in place: what is being done, or how long it took.
+
+    What else is to be said (a warning, say) is printed and stays.
+    """
+
+    PAUSE = 0.3  # seconds between two changes; each of them is a message to the browser
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        from IPython.display import display
+
+        # What tqdm says to every notebook without ipywidgets, as soon as a library imports it.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        self._name = name
+        self._clock = clock
+        self._began = self._shown = clock()
+        self._domain = ""
+        self._open: list[Stretch] = []
+        self._handle = display(self._bundle(name), raw=True, display_id=True)
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[None]:
+        """Show the phase while it lasts."""
+        stretch = Stretch(name, total, self._clock())
+        self._open.append(stretch)
+        self._change()
+        try:
+            yield
+        finally:
+            self._open.remove(stretch)  # phases of interleaved loops end in any order
+
+    def advance(self, amount: int = 1) -> None:
+        """Count."""
+        if self._open:
+            self._open[-1].done += amount
+            self._change()
+
+    def say(self, text: str) -> None:
+        """Show how a domain went until the next one; print everything else."""
+        if text.startswith("domain "):
+            self._domain = " ".join(text.split())
+            self._change()
+        else:
+            print(text)
+
+    def close(self, done: bool) -> None:
+        """Show how long it took, or that it has not come to its end."""
+        seconds = f"{self._clock() - self._began:.1f} s"
+        self._show(f"{self._name}: {seconds if done else f'stopped after {seconds}'}")
+
+    def _change(self) -> None:
+        if self._clock() - self._shown < self.PAUSE or not self._open:
+            return
+        stretch = self._open[-1]
+        far = f" {stretch.done} of {stretch.total}" if stretch.total else ""
+        parts = [self._name, *([self._domain] if self._domain else []), f"{stretch.name}{far}"]
+        self._show(" | ".join(parts))
+
+    def _show(self, line: str) -> None:
+        self._shown = self._clock()
+        self._handle.update(self._bundle(line), raw=True)
+
+    @staticmethod
+    def _bundle(line: str) -> dict[str, str]:
+        return {"text/plain": line}
+
+
+@contextmanager
+def shown(progress: Progress | bool | None, name: str) -> Iterator[Progress]:
+    """The progress to tell of something called `name`.
+
+    None shows it in a notebook and nowhere else, True everywhere, False nowhere.
+    """
+    if isinstance(progress, Progress):
+        yield progress
+    elif progress is not False and _in_notebook():
+        line = NotebookProgress(name)
+        done = False
+        try:
+            yield line
+            done = True
+        finally:
+            line.close(done)
+    elif progress:
+        from rich.console import Console
+
+        terminal = Console(stderr=True)
+        yield RichProgress(terminal) if terminal.is_terminal else PlainProgress()
+    else:
+        yield Progress()
+
+
+def _in_notebook() -> bool:
+    """Whether this is the kernel of a notebook; IPython in a terminal is none."""
+    if "ipykernel" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return shell is not None and hasattr(shell, "kernel")

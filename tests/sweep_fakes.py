@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fsdil_bench.exit_codes import BUSY
 from fsdil_bench.runs.request import RunRequest
-from fsdil_bench.sweeps.launchers.launcher import ELSEWHERE, Resources
+from fsdil_bench.sweeps.launchers.launcher import Resources
 from fsdil_bench.sweeps.plan import Cell
 
 
@@ -80,7 +81,7 @@ class FakeLauncher:
             return task.ended(-9)
         outcome = {"status": "failed", "reason": f"it was {fate}", "retry": fate == "error"}
         if fate == "elsewhere":
-            outcome["exit_code"] = ELSEWHERE
+            outcome["exit_code"] = BUSY
         task.outcome_file.write_text(json.dumps(outcome))
         return task.ended(1)
 

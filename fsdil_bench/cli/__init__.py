@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from fsdil_bench import __version__
 from fsdil_bench.errors import FsdilError, RequestError, from_system
+from fsdil_bench.exit_codes import BAD_INPUT, DONE, FAILED, INTERRUPTED, PIPE_CLOSED
 from fsdil_bench.system.processors import respect_limits
 from fsdil_bench.system.quick_exit import leave
 from fsdil_bench.system.waiting_threads import wait_politely
@@ -23,6 +24,7 @@ from fsdil_bench.system.waiting_threads import wait_politely
 from .cache import cache
 from .check import check
 from .compare import compare, rank
+from .completion import VARIABLE, completion
 from .cost import cost
 from .data import data
 from .leaderboard import leaderboard
@@ -34,18 +36,19 @@ from .run import run
 from .sweep import sweep
 from .tune import tune
 from .verify import submit, verify
+from .view import view
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def entry_point() -> NoReturn:
     """What the shell starts: `main`, and the end of the process."""
-    code: object = 0
+    code: object = DONE
     try:
         main()
     except SystemExit as end:
         code = end.code
-    leave(code if isinstance(code, int) else 0 if code is None else 1)
+    leave(code if isinstance(code, int) else DONE if code is None else FAILED)
 
 
 def main() -> None:
@@ -56,21 +59,22 @@ def main() -> None:
     try:
         _need_surroundings()
         try:
-            cli.main(standalone_mode=False)
+            # `--json` sends what is printed elsewhere; a wrong command line leaves it like that.
+            with redirect_stdout(sys.stdout):
+                cli.main(standalone_mode=False, complete_var=VARIABLE)
         finally:
             sys.stdout.flush()  # a full disk is reported here, not after the end
-    except click.exceptions.Abort:
-        _fail("interrupted; the same command resumes after the last finished domain", 130)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _fail("interrupted; the same command resumes after the last finished domain", INTERRUPTED)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        sys.exit(BAD_INPUT)
     except FsdilError as error:
         if debug:
             raise
         _fail("\n".join(part for part in (error.message, error.remedy) if part), error.exit_code)
     except BrokenPipeError:
-        _drop_output()
-        sys.exit(141)
+        _end_unheard()
     except OSError as error:
         if debug:
             raise
@@ -84,7 +88,7 @@ def main() -> None:
         _fail(
             f"unexpected {type(error).__name__}: {error}\n"
             "This is a fault of fsdil-bench; --debug shows the traceback for a report.",
-            1,
+            FAILED,
         )
 
 
@@ -113,13 +117,38 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(text: str, code: int) -> None:
+def _end_unheard() -> NoReturn:
+    """End without a word: the program that read the output has ended."""
+    _drop_output()
+    sys.exit(PIPE_CLOSED)
+
+
+def _fail(text: str, code: int) -> NoReturn:
     click.secho("error: ", fg="red", bold=True, nl=False, err=True)
     click.echo(text, err=True)
     sys.exit(code)
 
 
+class _Commands(click.Group):
+    """All commands. Click would make another exit code of an output that nobody reads."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line; `--help` is printed meanwhile."""
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError:
+            _end_unheard()
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _end_unheard()
+
+
 @click.group(
+    cls=_Commands,
     context_settings=CONTEXT,
     epilog="Examples:\n\n"
     "\b\n"
@@ -135,7 +164,7 @@ def cli(debug: bool) -> None:
 
 
 for command in (
-    run, sweep, tune, cost, check, listing, data, cache, show, compare, rank, leaderboard, paper,
-    verify, submit, new_method, new_scenario,
+    run, sweep, tune, cost, check, listing, data, cache, show, compare, rank, leaderboard, view,
+    paper, verify, submit, new_method, new_scenario, completion,
 ):  # fmt: skip
     cli.add_command(command)

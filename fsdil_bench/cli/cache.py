@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from fsdil_bench.cache.eviction import array_files, cache_limit
@@ -11,7 +9,7 @@ from fsdil_bench.cache.folder import cache_folder
 from fsdil_bench.cache.inventory import KINDS, CacheFile, cache_files
 from fsdil_bench.cache.inventory import clear as clear_files
 
-from .common import console, debug_option
+from .common import console, debug_option, json_option, print_json
 
 
 @click.group(
@@ -28,7 +26,7 @@ def cache() -> None:
 
 
 @cache.command("info", epilog="Example:  fsdil-bench cache info --json")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option()
 @debug_option
 def info(as_json: bool) -> None:
     """Show the files of the cache, their size and the limit."""
@@ -42,7 +40,7 @@ def info(as_json: bool) -> None:
             "limited_bytes": counted,
             "files": [_plain(file) for file in files],
         }
-        click.echo(json.dumps(facts, indent=1))
+        print_json(facts)
         return
     from rich.filesize import decimal
 
@@ -75,7 +73,7 @@ def info(as_json: bool) -> None:
     "Current runs are not disturbed: they compute again what they need.",
 )
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
-@click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")
+@json_option("Print what was removed as JSON.")
 @debug_option
 def clear(kind: str | None, as_json: bool) -> None:
     """Remove everything that is cached, or one kind of it, without asking.
@@ -84,7 +82,7 @@ def clear(kind: str | None, as_json: bool) -> None:
     """
     removed = clear_files(cache_folder(), kind)
     if as_json:
-        click.echo(json.dumps([_plain(file) for file in removed], indent=1))
+        print_json([_plain(file) for file in removed])
         return
     from rich.filesize import decimal
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,12 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from fsdil_bench.errors import RequestError
+from fsdil_bench.exit_codes import FAILED
 
+from . import names
 from .common import (
     console,
     debug_option,
+    json_option,
     open_registry,
     plugin_option,
+    print_json,
     run_progress,
 )
 
@@ -32,16 +35,19 @@ if TYPE_CHECKING:
     "\n"
     "Ends with 0 if all checks pass and with 1 if not."
 )
-@click.argument("method", required=False)
+@click.argument("method", required=False, shell_complete=names.methods)
 @click.option("--only", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--list", "listed", is_flag=True, help="List the checks.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A method's option.")
 @click.option(
-    "--scenario", "-s", default="drawn-2shot", show_default=True,
+    "--scenario", "-s", default="drawn-2shot", show_default=True, shell_complete=names.scenarios,
     help="The scenario that a small part is taken from; two shots or more.",
 )  # fmt: skip
-@click.option("--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option(
+    "--backbone", "-b", default="", help="Default: the scenario's. See `list backbones`.",
+    shell_complete=names.backbones,
+)  # fmt: skip
+@json_option("Print the findings as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
@@ -80,11 +86,11 @@ def check(
         progress=run_progress(quiet),
     )
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+        print_json([asdict(finding) for finding in findings])
     else:
         _print(method, findings)
     if not all(finding.passed for finding in findings):
-        sys.exit(1)
+        sys.exit(FAILED)
 
 
 def _print(method: str, findings: Sequence[Finding]) -> None:
@@ -112,6 +118,6 @@ def _list(as_json: bool) -> None:
 
     rows = [[name, (check.__doc__ or "").partition("\n")[0]] for name, check in CHECKS.items()]
     if as_json:
-        click.echo(json.dumps([{"check": name, "what": what} for name, what in rows], indent=1))
+        print_json([{"check": name, "what": what} for name, what in rows])
         return
     console().print(table(["check", "what it asks"], rows))

@@ -1,16 +1,21 @@
-"""What several commands share: options, the registry with its warnings, the console."""
+"""What several commands share: options, the registry with its warnings, the console, JSON."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fsdil_bench.plugins.registry import Registry, load_registry
+
+from .names import files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The `--plugin` option shared by all commands that need the registry."""
     return click.option(
-        "--plugin", "plugins", multiple=True, metavar="FILE.py",
+        "--plugin", "plugins", multiple=True, metavar="FILE.py", shell_complete=files,
         help="Also load this plugin file; may be given several times.",
     )(command)  # fmt: skip
 
@@ -32,6 +37,44 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(
         command
     )
+
+
+_STDOUT = "fsdil_bench.stdout"
+
+
+def json_option(what: str = "Print as JSON.") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--json`, shared by all commands that print a table; `print_json` prints the answer.
+
+    Nothing else reaches standard output, whatever a plugin prints while the command works.
+    """
+    return click.option("--json", "as_json", is_flag=True, callback=_only_json, help=what)
+
+
+def _only_json(context: click.Context, parameter: click.Parameter, asked: bool) -> bool:
+    del parameter
+    if asked and not context.resilient_parsing:
+        context.meta[_STDOUT] = sys.stdout
+        context.with_resource(redirect_stdout(sys.stderr))
+    return asked
+
+
+def print_json(values: Any) -> None:
+    """The one JSON document of a command with `--json`."""
+    text = json.dumps(_plain(values), indent=1, allow_nan=False)
+    click.echo(text, file=click.get_current_context().meta.get(_STDOUT))
+
+
+def _plain(value: Any) -> Any:
+    """`value` in types that JSON has. A number that is none, or infinite, is null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
 class Points(click.FloatRange):
@@ -104,11 +147,16 @@ def console() -> Console:
     """Where tables go: standard output."""
     from rich.console import Console
 
-    terminal = Console(highlight=False)
+    class Table(Console):
+        def on_broken_pipe(self) -> None:
+            """Let `main` end the process, with the code that all commands have for it."""
+            raise BrokenPipeError
+
+    terminal = Table(highlight=False)
     if terminal.is_terminal or "COLUMNS" in os.environ:
         return terminal
     # Tables in a pipe or a file must not be folded to an assumed 80 columns.
-    return Console(highlight=False, width=200)
+    return Table(highlight=False, width=200)
 
 
 def run_progress(quiet: bool) -> Progress:

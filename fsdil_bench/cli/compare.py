@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.records.metrics import METRICS
 
-from .common import console, debug_option, figure_file, read_records, strict_option
+from . import names
+from .common import (
+    console,
+    debug_option,
+    figure_file,
+    json_option,
+    print_json,
+    read_records,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from fsdil_bench.records.record import Record
@@ -36,12 +44,15 @@ plot_option = click.option(
     "  fsdil-bench compare cvlc cvlc-lora leaderboards/records --scenario drawn-4shot\n"
     "  fsdil-bench compare runs/drawn-1shot/cvlc other/drawn-1shot/cvlc --plot difference.png"
 )
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=names.or_files(names.methods))
+@click.argument("b", shell_complete=names.or_files(names.methods))
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--scenario", help="Only runs of this scenario, for instance drawn-1shot.")
+@click.option(
+    "--scenario", help="Only runs of this scenario, for instance drawn-1shot.",
+    shell_complete=names.scenarios,
+)  # fmt: skip
 @metric_option
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 @plot_option
 @strict_option
 @debug_option
@@ -69,7 +80,7 @@ def compare(
     ours, theirs = (_runs_of(name, known, runs, scenario, strict) for name in (a, b))
     found = comparison.compare(ours, theirs, metric)
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=1))
+        print_json(asdict(found))
     else:
         from fsdil_bench.report.terminal_comparison import comparison_tables
 
@@ -77,7 +88,7 @@ def compare(
     if plot:
         from fsdil_bench.report.plots.comparison import plot_comparison
 
-        click.echo(plot_comparison(found, ours, theirs, plot), err=as_json)
+        click.echo(plot_comparison(found, ours, theirs, plot))
 
 
 @click.command(
@@ -87,7 +98,7 @@ def compare(
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @metric_option
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 @plot_option
 @strict_option
 @debug_option
@@ -104,19 +115,26 @@ def rank(runs: Sequence[Path], metric: str, as_json: bool, plot: Path | None, st
     boards = boards_to_rank(_records_of_boards(runs, strict))
     methods = {method for rows in boards.values() for method in rows}
     lacking = {name: sorted(methods - set(rows)) for name, rows in boards.items()}
-    if not as_json:  # first, because it explains why too few methods are left
-        for name, absent in lacking.items():
-            if absent:
-                click.echo(f"{name} lacks {', '.join(absent)}")
+    for name, absent in lacking.items():  # first: it explains why too few methods are left
+        if absent:
+            click.echo(f"{name} lacks {', '.join(absent)}")
     found = average_ranks(boards, metric)
     if as_json:
-        click.echo(json.dumps(asdict(found) | {"lacking": lacking}, indent=1))
+        print_json(
+            asdict(found) | {"boards": [_board(boards[b], lacking[b]) for b in found.boards]}
+        )
     else:
         console().print(ranking_table(found, metric))
     if plot:
         from fsdil_bench.report.plots.comparison import plot_ranks
 
-        click.echo(plot_ranks(found, plot, metric), err=as_json)
+        click.echo(plot_ranks(found, plot, metric))
+
+
+def _board(rows: Mapping[str, Sequence[Record]], lacking: Sequence[str]) -> dict[str, Any]:
+    """What names a board, and the methods that it lacks, as plain JSON types."""
+    spec = next(iter(rows.values()))[0].spec
+    return {"scenario": spec["scenario"], "backbone": spec["backbone"], "lacking": lacking}
 
 
 def _records_of_boards(runs: Sequence[Path], strict: bool) -> list[Record]:

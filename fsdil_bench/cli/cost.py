@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import console, debug_option, open_registry, plugin_option, run_progress
+from . import names
+from .common import (
+    console,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    run_progress,
+)
 from .run_options import parse_seeds, run_options, run_request
 
 if TYPE_CHECKING:
@@ -29,8 +37,8 @@ if TYPE_CHECKING:
     "images nor weights of published data sets have to be there. docs/cost.md says how good the\n"
     "numbers are."
 )
-@click.argument("method")
-@click.argument("scenario")
+@click.argument("method", shell_complete=names.methods)
+@click.argument("scenario", shell_complete=names.scenarios)
 @click.option("--seed", type=int, help="Seed of everything random in the run.  [default: 0]")
 @click.option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
 @click.option(
@@ -39,7 +47,7 @@ if TYPE_CHECKING:
     "times.  [default: this-machine]",
 )  # fmt: skip
 @run_options
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@json_option("Print the numbers as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
@@ -74,7 +82,7 @@ def cost(
         runs = [forecaster.forecast(request) for request in requests]
         found.append((runs, [account.charge(run) for run in runs]))
     if as_json:
-        click.echo(json.dumps([_summary(*each) for each in found], indent=1))
+        print_json([_summary(*each) for each in found])
         return
     _show(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,15 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import debug_option, open_registry, plugin_option, read_records, strict_option
+from .common import (
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    read_records,
+    strict_option,
+)
 
 
 @click.command(
@@ -24,7 +31,8 @@ from .common import debug_option, open_registry, plugin_option, read_records, st
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
 @click.option("--thumbnails", is_flag=True,
               help="Show test images on the page, where a scenario draws them.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
+@click.option("--title", default="", help="Heading of the index and of the page.")
+@json_option("Print the written files as JSON.")
 @strict_option
 @plugin_option
 @debug_option
@@ -33,6 +41,7 @@ def leaderboard(
     out: Path,
     copy_records: bool,
     thumbnails: bool,
+    title: str,
     as_json: bool,
     strict: bool,
     plugins: Sequence[str],
@@ -53,15 +62,14 @@ def leaderboard(
             f"there is no complete run below {', '.join(str(r) for r in runs)}{started}",
             "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
         )
-    if not as_json:
-        click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
+    click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
     if copy_records:
         leaderboards.copy_records(records, out)
     files = leaderboards.write_leaderboards(
-        records, out, unfinished, open_registry(plugins), thumbnails, tell=_say
+        records, out, unfinished, open_registry(plugins), thumbnails, tell=_say, title=title
     )
     if as_json:
-        click.echo(json.dumps([str(file) for file in files]))
+        print_json(files)
         return
     for file in files:
         click.echo(file)

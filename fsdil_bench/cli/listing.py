@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +13,21 @@ from fsdil_bench.plugins.descriptors import (
     LauncherInfo,
     MethodInfo,
     ScenarioInfo,
+    TrackerInfo,
     load_factory,
 )
 from fsdil_bench.plugins.registry import Plugin, Registry
 
-from .common import console, debug_option, open_registry, plugin_option
+from . import names
+from .common import (
+    console,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+)
+from .names import Completer
 
 _MOST_SHOWN = 12  # items of a default
 
@@ -27,31 +36,56 @@ Row = dict[str, Any]
 
 @click.group(name="list", epilog="Example:  fsdil-bench list methods")
 def listing() -> None:
-    """List methods, scenarios, backbones, launchers or plugins."""
+    """List methods, scenarios, backbones, launchers, trackers or plugins."""
 
 
 def _method(info: MethodInfo, plugin: str) -> Row:
-    kept = "features" if info.keeps_features else ""
     return {
         "method": info.name,
         "summary": info.summary,
-        "text tower": "needed" if info.needs_text else "",
-        "old images": kept if info.exemplar_free else "keeps",
+        "needs_text": info.needs_text,
+        "exemplar_free": info.exemplar_free,
+        "keeps_features": info.keeps_features,
         "paper": info.paper,
         "plugin": plugin,
     }
 
 
-def _scenario(info: ScenarioInfo, plugin: str) -> Row:
-    del plugin
+def _method_cells(row: Row) -> Row:
+    kept = "features" if row["keeps_features"] else ""
     return {
-        "scenario": f"{info.name}-{{{','.join(str(k) for k in info.shots)}}}shot",
+        "method": row["method"],
+        "summary": row["summary"],
+        "text tower": "needed" if row["needs_text"] else "",
+        "old images": kept if row["exemplar_free"] else "keeps",
+        "paper": row["paper"],
+        "plugin": row["plugin"],
+    }
+
+
+def _scenario(info: ScenarioInfo, plugin: str) -> Row:
+    return {
+        "scenario": info.name,
         "summary": info.summary,
-        "domains": ", ".join(info.domains) or "from the folder",
-        "classes": info.classes or "from the folder",
-        "variants": ", ".join(f"@{variant}" for variant in info.all_variants),
+        "shots": info.shots,
+        "domains": info.domains,
+        "classes": info.classes,
+        "variants": info.all_variants,
         "backbone": info.default_backbone,
-        "data": "--data" if info.needs_data else "built in",
+        "needs_data": info.needs_data,
+        "plugin": plugin,
+    }
+
+
+def _scenario_cells(row: Row) -> Row:
+    return {
+        "scenario": f"{row['scenario']}-{{{','.join(str(k) for k in row['shots'])}}}shot",
+        "summary": row["summary"],
+        "domains": ", ".join(row["domains"]) or "from the folder",
+        "classes": row["classes"] or "from the folder",
+        "variants": ", ".join(f"@{variant}" for variant in row["variants"]),
+        "backbone": row["backbone"],
+        "data": "--data" if row["needs_data"] else "built in",
     }
 
 
@@ -60,8 +94,15 @@ def _backbone(info: BackboneInfo, plugin: str) -> Row:
         "backbone": info.pattern or info.name,
         "summary": info.summary,
         "example": info.example,
-        "text tower": "yes" if info.has_text else "no",
+        "has_text": info.has_text,
         "plugin": plugin,
+    }
+
+
+def _backbone_cells(row: Row) -> Row:
+    return {
+        ("text tower" if name == "has_text" else name): {True: "yes", False: "no"}.get(value, value)
+        for name, value in row.items()
     }
 
 
@@ -69,8 +110,37 @@ def _launcher(info: LauncherInfo, plugin: str) -> Row:
     return {
         "launcher": info.name,
         "summary": info.summary,
-        "needs": f"fsdil-bench[{info.extra}]" if info.extra else "",
+        "extra": info.extra,
         "plugin": plugin,
+    }
+
+
+def _launcher_cells(row: Row) -> Row:
+    needs = f"fsdil-bench[{row['extra']}]" if row["extra"] else ""
+    return {
+        "launcher": row["launcher"],
+        "summary": row["summary"],
+        "needs": needs,
+        "plugin": row["plugin"],
+    }
+
+
+def _tracker(info: TrackerInfo, plugin: str) -> Row:
+    return {
+        "tracker": info.name,
+        "summary": info.summary,
+        "extra": info.extra,
+        "plugin": plugin,
+    }
+
+
+def _tracker_cells(row: Row) -> Row:
+    needs = f"fsdil-bench[{row['extra']}]" if row["extra"] else ""
+    return {
+        "tracker": row["tracker"],
+        "summary": row["summary"],
+        "needs": needs,
+        "plugin": row["plugin"],
     }
 
 
@@ -79,10 +149,21 @@ def _plugin(info: Plugin, plugin: str) -> Row:
     broken = "problems" if info.offers else "broken"
     return {
         "plugin": info.name,
-        "from": f"{info.source} {info.version}".strip(),
+        "source": info.source,
+        "version": info.version,
         "status": broken if info.problems else "ok",
-        "offers": ", ".join(info.offers),
-        "problems": "; ".join(info.problems),
+        "offers": info.offers,
+        "problems": info.problems,
+    }
+
+
+def _plugin_cells(row: Row) -> Row:
+    return {
+        "plugin": row["plugin"],
+        "from": f"{row['source']} {row['version']}".strip(),
+        "status": row["status"],
+        "offers": ", ".join(row["offers"]),
+        "problems": "; ".join(row["problems"]),
     }
 
 
@@ -90,8 +171,9 @@ def _plugin(info: Plugin, plugin: str) -> Row:
 class Kind:
     """One kind of thing that can be listed.
 
-    `known` are all descriptors, `row` makes a row of one and the plugin it comes from. `one` finds
-    a descriptor by name, and `flag` sets options; without them, a single one cannot be shown.
+    `known` are all descriptors, `row` says what JSON shows of one and the plugin it comes from, and
+    `cells` what the table shows of such a row. `one` finds a descriptor by name, `flag` sets
+    options and `completer` knows the names; without them, a single one cannot be shown.
     """
 
     name: str
@@ -99,52 +181,96 @@ class Kind:
     example: str
     known: Callable[[Registry], Iterable[Any]]
     row: Callable[[Any, str], Row]
+    cells: Callable[[Row], Row]
     one: Callable[[Registry, str], Any] | None = None
     flag: str = ""
+    completer: Completer | None = None
 
 
 _KINDS = (
     Kind(
         "method", "List all methods, or show one with its options.", "methods ncm",
-        lambda registry: registry.methods.values(), _method, Registry.method, "--set",
+        lambda registry: registry.methods.values(), _method, _method_cells, Registry.method,
+        "--set", names.methods,
     ),
     Kind(
         "scenario", "List all scenarios, or show one with its domains, variants and options.",
         "scenarios --json",
-        lambda registry: registry.scenarios.values(), _scenario, Registry.scenario,
-        "--scenario-set",
+        lambda registry: registry.scenarios.values(), _scenario, _scenario_cells,
+        Registry.scenario, "--scenario-set", names.scenario_names,
     ),
     Kind(
         "backbone", "List all backbones.", "backbones",
-        lambda registry: registry.backbones.values(), _backbone,
+        lambda registry: registry.backbones.values(), _backbone, _backbone_cells,
     ),
     Kind(
         "launcher", "List what can run a sweep, or show one launcher with its options.",
         "launchers local",
-        lambda registry: registry.launchers.values(), _launcher, Registry.launcher,
-        "--launcher-set",
+        lambda registry: registry.launchers.values(), _launcher, _launcher_cells,
+        Registry.launcher, "--launcher-set", names.launchers,
+    ),
+    Kind(
+        "tracker", "List the programs that a run can be logged with.", "trackers",
+        lambda registry: registry.trackers.values(), _tracker, _tracker_cells,
     ),
     Kind(
         "plugin", "List plugins, what they offer and what is wrong with them.",
-        "plugins --plugin my_method.py", lambda registry: registry.plugins, _plugin,
+        "plugins --plugin my_method.py", lambda registry: registry.plugins, _plugin, _plugin_cells,
     ),
 )  # fmt: skip
 
 
 def _list(kind: Kind, name: str | None, as_json: bool, plugins: Sequence[str]) -> None:
     registry = open_registry(plugins, warn=kind.name != "plugin")  # its rows show all problems
-    if name is None or kind.one is None:
-        infos = list(kind.known(registry))
+
+    def row(info: Any) -> Row:
+        return kind.row(info, registry.sources.get(f"{kind.name} {info.name}", ""))
+
+    if name is not None and kind.one is not None:
+        info = kind.one(registry, name)
+        _show_one(kind, info, row(info), as_json)
+        return
+    rows = [row(info) for info in kind.known(registry)]
+    if as_json:
+        print_json(rows)
     else:
-        infos = [kind.one(registry, name)]
-        if isinstance(infos[0], MethodInfo):
-            _show_method(infos[0], as_json)
-            return
-    origins = [registry.sources.get(f"{kind.name} {info.name}", "") for info in infos]
-    rows = [kind.row(info, origin) for info, origin in zip(infos, origins, strict=True)]
-    _print_rows(rows, as_json)
-    if name and not as_json and infos[0].options:
-        _print_options(load_factory(infos[0].options, f"{kind.name} '{name}'"), kind.flag)
+        _print_rows([kind.cells(row) for row in rows])
+
+
+def _show_one(kind: Kind, info: Any, row: Row, as_json: bool) -> None:
+    """One thing with all that can be set of it."""
+    from fsdil_bench.plugins.options import options_of
+
+    overrides: Mapping[str, Any] = {}
+    presets: dict[str, dict[str, Any]] = {}
+    config = None
+    if isinstance(info, MethodInfo):
+        method = load_factory(info.factory, f"method '{info.name}'")
+        config, overrides = method.Config, info.overrides
+        presets = info.presets_over(method.presets)
+    elif info.options:
+        config = load_factory(info.options, f"{kind.name} '{info.name}'")
+    if as_json:
+        options = {
+            each.name: {
+                "type": each.type,
+                "default": overrides.get(each.name, each.default),
+                "help": each.help,
+            }
+            for each in (options_of(config) if config else ())
+        }
+        more = {"presets": presets} if isinstance(info, MethodInfo) else {}
+        print_json(row | {"options": options} | more)
+        return
+    if isinstance(info, MethodInfo):
+        click.echo(f"{info.name}: {info.summary}" + (f" ({info.paper})" if info.paper else ""))
+    else:
+        _print_rows([kind.cells(row)])
+    if config:
+        _print_options(config, kind.flag, overrides)
+    for dataset, preset in presets.items():
+        values = ", ".join(f"{key}={value}" for key, value in preset.items())
+        click.echo(f"preset for {dataset}: {values}")
 
 
 def _command(kind: Kind) -> click.Command:
@@ -152,10 +278,9 @@ def _command(kind: Kind) -> click.Command:
         _list(kind, name, as_json, plugins)
 
     run.__doc__ = kind.help
-    command = plugin_option(debug_option(run))
-    command = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")(command)
+    command = json_option()(plugin_option(debug_option(run)))
     if kind.one:
-        command = click.argument("name", required=False)(command)
+        command = click.argument("name", required=False, shell_complete=kind.completer)(command)
     return click.command(f"{kind.name}s", epilog=f"Example:  fsdil-bench list {kind.example}")(
         command
     )
@@ -165,10 +290,7 @@ for _kind in _KINDS:
     listing.add_command(_command(_kind))
 
 
-def _print_rows(rows: list[Row], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(rows, indent=1))
-        return
+def _print_rows(rows: list[Row]) -> None:
     from fsdil_bench.report.terminal import table
 
     # A column that is empty everywhere is not worth its width.
@@ -176,36 +298,12 @@ def _print_rows(rows: list[Row], as_json: bool) -> None:
     console().print(table(columns, [[row[name] for name in columns] for row in rows]))
 
 
-def _show_method(info: MethodInfo, as_json: bool) -> None:
-    from fsdil_bench.plugins.options import options_of
-
-    method = load_factory(info.factory, f"method '{info.name}'")
-    if as_json:
-        described = {
-            each.name: {
-                "type": each.type,
-                "default": info.overrides.get(each.name, each.default),
-                "help": each.help,
-            }
-            for each in options_of(method.Config)
-        }
-        click.echo(
-            json.dumps({"method": info.name, "options": described, "presets": method.presets})
-        )
-        return
-    click.echo(f"{info.name}: {info.summary}" + (f" ({info.paper})" if info.paper else ""))
-    _print_options(method.Config, "--set", info.overrides)
-    for dataset, preset in method.presets.items():
-        values = ", ".join(f"{key}={value}" for key, value in preset.items())
-        click.echo(f"preset for {dataset}: {values}")
-
-
-def _print_options(config: type, flag: str, overrides: Mapping[str, Any] | None = None) -> None:
+def _print_options(config: type, flag: str, overrides: Mapping[str, Any]) -> None:
     from fsdil_bench.plugins.options import options_of
     from fsdil_bench.report.terminal import table
 
     rows = [
-        [each.name, each.type, _shown((overrides or {}).get(each.name, each.default)), each.help]
+        [each.name, each.type, _shown(overrides.get(each.name, each.default)), each.help]
         for each in options_of(config)
     ]
     if rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +13,16 @@ import click
 from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.records.metrics import METRICS
 
-from .common import console, debug_option, open_registry, plugin_option, read_records, strict_option
+from .common import (
+    console,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    read_records,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from fsdil_bench.analysis.paper.reproduction import Reproduction
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "everything", is_flag=True, help="With RUNS: also list numbers that were not run."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@json_option()
 @click.option("--markdown", is_flag=True, help="Print as Markdown.")
 @strict_option
 @plugin_option
@@ -60,7 +68,7 @@ def paper(
         _print_measured(records, chosen, everything, as_json, markdown, plugins)
         return
     if as_json:
-        click.echo(json.dumps([asdict(cell) for table in chosen for cell in table.cells], indent=1))
+        print_json([asdict(cell) for table in chosen for cell in table.cells])
         return
     from fsdil_bench.analysis.paper import CITATION
 
@@ -148,7 +156,7 @@ def _print_measured(
     everywhere = reproductions(rows_of_all_boards(distinct_runs(records)), open_registry(plugins))
     found = [each for each in everywhere if each.reported in cells]
     if as_json:
-        click.echo(json.dumps([_plain(each) for each in found], indent=1))
+        print_json([_plain(each) for each in found])
         return
     shown = [each for each in found if everything or each.seeds]
     if shown:

@@ -12,12 +12,15 @@ import click
 
 from fsdil_bench.errors import RequestError
 
+from . import names
 from .common import (
     console,
     debug_option,
     figure_file,
+    json_option,
     open_registry,
     plugin_option,
+    print_json,
     read_records,
     strict_option,
     warn_of_verdict,
@@ -28,20 +31,26 @@ if TYPE_CHECKING:
 
     from fsdil_bench.records.record import Record
 
+#: Figures with a line for each method.
+_OF_METHODS = ("forgetting", "shots")
+
 
 @click.command(
     epilog="Examples:\n\n\b\n"
     "  fsdil-bench show runs/drawn-1shot/ncm/seed0-*\n"
     "  fsdil-bench show runs/drawn-1shot/cvlc --plot embeddings --out map.png\n"
-    "  fsdil-bench show runs/drawn-1shot --plot cost --out cost.svg"
+    "  fsdil-bench show runs/drawn-1shot --plot cost --out cost.svg\n"
+    "  fsdil-bench show runs/drawn-*shot --plot shots --methods slda,ncm --out shots.svg"
 )
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the record and its evidence as JSON.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@json_option("Print the record and its evidence as JSON; with --plot, the file of the figure.")
 @click.option(
     "--plot",
-    type=click.Choice(["matrix", "curves", "embeddings", "cost"]),
-    help="Draw a figure instead; `cost` of several runs shows accuracy against cost.",
+    type=click.Choice(["matrix", "curves", "embeddings", "cost", "forgetting", "shots"]),
+    help="Draw a figure instead; `cost` (accuracy against it), `forgetting` and `shots` compare"
+    " several runs.",
 )
+@click.option("--methods", help="With --plot forgetting and shots: these instead of the best ten.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -49,7 +58,10 @@ if TYPE_CHECKING:
     help="File of the figure (.png, .svg or .pdf); by default a .png beside the record.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Where the images are, for --plot.")
-@click.option("--backbone", "-b", default="", help="For weights from a file: MODEL:path/to/file.")
+@click.option(
+    "--backbone", "-b", default="", help="Where files are: MODEL:path, CONFIG.json:path.",
+    shell_complete=names.backbones,
+)  # fmt: skip
 @click.option("--names", type=click.Path(path_type=Path), help="The run's file of class names.")
 @click.option("--synonyms", type=click.Path(path_type=Path), help="The run's file of synonyms.")
 @click.option("--device", default="", help="Default: the record's, if this machine has it.")
@@ -57,9 +69,10 @@ if TYPE_CHECKING:
 @plugin_option
 @debug_option
 def show(
-    run: Path,
+    runs: Sequence[Path],
     as_json: bool,
     plot: str | None,
+    methods: str | None,
     out: Path | None,
     strict: bool,
     plugins: Sequence[str],
@@ -67,25 +80,38 @@ def show(
 ) -> None:
     """Show a finished run: matrix, scores, evidence, curves, diagnostics, cost, provenance.
 
-    RUN is a run's folder, or a folder below which there is exactly one run.
+    RUN is a run's folder, or a folder below which there is exactly one run; for a figure of several
+    runs, folders with as many as you like.
     """
+    if methods is not None and plot not in _OF_METHODS:
+        raise RequestError(
+            "--methods is for figures of several methods", "Add --plot forgetting or shots."
+        )
     if plot:
-        click.echo(_draw(plot, run, out, strict, plugins, request))
+        chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
+        figure = _draw(plot, runs, out, strict, chosen, plugins, request)
+        if as_json:
+            print_json({"figure": figure})
+        else:
+            click.echo(figure)
         return
     if out:
         raise RequestError("--out is the file of a figure", "Say with --plot which one to draw.")
     from fsdil_bench.analysis.evidence import evidence_of
 
-    record = _one_record(run, strict)
+    record = _one_record(runs, strict)
     if as_json:
-        values = json.loads(record.to_json()) | {"evidence": evidence_of(record)}
-        click.echo(json.dumps(values, indent=1, sort_keys=True))
+        print_json(json.loads(record.to_json()) | {"evidence": evidence_of(record)})
         return
-    from fsdil_bench.report import terminal
+    from rich.text import Text
 
-    parts: list[RenderableType] = [
-        terminal.summary([record]), terminal.evidence(record), terminal.curves(record)
-    ]  # fmt: skip
+    from fsdil_bench.report import terminal
+    from fsdil_bench.report.where_it_stands import where_it_stands
+
+    parts: list[RenderableType] = [terminal.summary([record])]
+    if line := where_it_stands([record]):
+        parts.append(Text(line))
+    parts += [terminal.evidence(record), terminal.curves(record)]
     if record.oracle_matrix:
         title = "accuracy (%) with oracle domain"
         parts.append(terminal.matrix(record.oracle_matrix, record.domain_names, title))
@@ -100,20 +126,23 @@ def show(
 
 def _draw(
     plot: str,
-    run: Path,
+    runs: Sequence[Path],
     out: Path | None,
     strict: bool,
+    methods: Sequence[str],
     plugins: Sequence[str],
     request: dict[str, Any],
 ) -> Path:
     """Draw the figure that was asked for."""
+    if plot in _OF_METHODS:
+        return _draw_methods(plot, runs, out or runs[0] / f"{plot}.png", strict, methods)
     from fsdil_bench.report.plots.cost import plot_cost, plot_tradeoff
     from fsdil_bench.report.plots.curves import plot_curves
     from fsdil_bench.report.plots.matrix import plot_matrix
 
-    if plot == "cost" and len(records := read_records([run], strict)) > 1:
-        return plot_tradeoff(records, out or run / "cost.png")
-    record = _one_record(run, strict)
+    if plot == "cost" and len(records := read_records(runs, strict)) > 1:
+        return plot_tradeoff(records, out or runs[0] / "cost.png")
+    record = _one_record(runs, strict)
     assert record.folder is not None
     file = out or record.folder / f"{plot}.png"
     if plot == "embeddings":
@@ -123,18 +152,39 @@ def _draw(
     return {"matrix": plot_matrix, "curves": plot_curves, "cost": plot_cost}[plot](record, file)
 
 
-def _one_record(path: Path, strict: bool) -> Record:
+def _draw_methods(
+    plot: str, runs: Sequence[Path], file: Path, strict: bool, methods: Sequence[str]
+) -> Path:
+    """Draw a figure with a line for each method."""
+    from fsdil_bench.report.plots.forgetting import plot_forgetting
+    from fsdil_bench.report.plots.shots import plot_shots
+
+    records = read_records(runs, strict)
+    if not records:
+        raise RequestError(
+            f"there is no complete run below {', '.join(map(str, runs))}",
+            "Give folders that have runs.",
+        )
+    if plot == "shots":
+        return plot_shots(records, file, methods=methods)
+    return plot_forgetting(records, file, methods)
+
+
+def _one_record(runs: Sequence[Path], strict: bool) -> Record:
     from fsdil_bench.records.record import Record
 
-    if (path / "spec.json").is_file() or os.path.lexists(path / "record.json"):
-        record = Record.load(path)
+    first = runs[0]
+    if len(runs) == 1 and (
+        (first / "spec.json").is_file() or os.path.lexists(first / "record.json")
+    ):
+        record = Record.load(first)
         warn_of_verdict(record)
         return record
-    records = read_records([path], strict)
+    records = read_records(runs, strict)
     if len(records) != 1:
         found = "\n".join(f"  {record.folder}" for record in records[:10])
         raise RequestError(
-            f"there are {len(records)} complete runs below {path}",
+            f"there are {len(records)} complete runs below {', '.join(map(str, runs))}",
             f"Name one of them:\n{found}" if records else "Give the folder of a run.",
         )
     return records[0]

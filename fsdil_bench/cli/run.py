@@ -10,7 +10,16 @@ from typing import Any
 
 import click
 
-from .common import console, debug_option, open_registry, plugin_option, run_progress
+from . import names
+from .common import (
+    console,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    run_progress,
+)
 from .run_options import parse_seeds, run_options, run_request
 
 
@@ -24,13 +33,19 @@ from .run_options import parse_seeds, run_options, run_request
     "Runs are kept below --out. The same command again resumes a killed run where it stopped and\n"
     "does not repeat what is done."
 )
-@click.option("--method", "-m", required=True, help="See `fsdil-bench list methods`.")
-@click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-1shot.")
+@click.option(
+    "--method", "-m", required=True, help="See `fsdil-bench list methods`.",
+    shell_complete=names.methods,
+)  # fmt: skip
+@click.option(
+    "--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-1shot.",
+    shell_complete=names.scenarios,
+)  # fmt: skip
 @click.option("--seed", type=int, help="Seed of everything random in the run.  [default: 0]")
 @click.option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
 @run_options
 @click.option("--resume/--fresh", default=True, help="Resume an unfinished run, or start over.")
-@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
+@json_option("Print the records as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
@@ -63,11 +78,14 @@ def run(
             click.echo(f"already done: {out / job.place} (--fresh runs it again)", err=True)
         records.append(run_job(job, out, fresh=not resume, progress=progress))
     if as_json:
-        click.echo(json.dumps([json.loads(record.to_json()) for record in records], indent=1))
+        print_json([json.loads(record.to_json()) for record in records])
         return
     from fsdil_bench.report.terminal import summary
+    from fsdil_bench.report.where_it_stands import where_it_stands
 
     console().print(summary(records))
+    if not quiet and (line := where_it_stands(records)):
+        click.echo(line)
     for record in records:
         click.echo(f"record: {record.folder}")
     click.echo(f"more:   fsdil-bench show {records[-1].folder}")

@@ -17,9 +17,12 @@ from fsdil_bench.seeds import check_seed
 from fsdil_bench.sweeps.values import number_list
 from fsdil_bench.system.toml_files import read_toml
 
+from . import names
+
 #: Fields that commands ask for in their own way.
 _OWN_WAY = ("method", "scenario", "seed")
 _SHORT = {"backbone": "-b"}
+_COMPLETED = {"backbone": names.backbones}
 _TABLES = {
     "config": [
         click.option(
@@ -28,6 +31,12 @@ _TABLES = {
         click.option(
             "--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="TOML file with the method's options; --set wins over it.",
+        ),
+    ],
+    "track": [
+        click.option(
+            "--track", multiple=True, metavar="NAME", shell_complete=names.trackers,
+            help="Also log the run with a tracker, such as mlflow; may be given several times.",
         ),
     ],
     "scenario_options": [
@@ -71,7 +80,8 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> Callable[..., Any]:
         shape = {"type": click.IntRange(field.metadata["minimum"])}
     elif field.metadata.get("path"):
         shape = {"type": click.Path(path_type=Path)}
-    return click.option(*flags, help=field.metadata["help"], **shape)
+    completer = _COMPLETED.get(field.name)
+    return click.option(*flags, help=field.metadata["help"], shell_complete=completer, **shape)
 
 
 def run_request(
@@ -79,6 +89,7 @@ def run_request(
     settings: Sequence[str],
     config_file: Path | None,
     scenario_settings: Sequence[str],
+    track: Sequence[str] = (),
     **fields: Any,
 ) -> RunRequest:
     """The request that the options of a command ask for."""
@@ -86,6 +97,7 @@ def run_request(
     return RunRequest.of(
         config=config | parse_assignments(settings),
         scenario_options=parse_assignments(scenario_settings),
+        track=",".join(track),
         **fields,
     )
 

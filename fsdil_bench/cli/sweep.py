@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,15 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import debug_option, open_registry, plugin_option, run_progress
+from . import names
+from .common import (
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    run_progress,
+)
 
 if TYPE_CHECKING:
     from fsdil_bench.plugins.registry import Registry
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     "  fsdil-bench sweep --methods ncm,slda --scenarios drawn-1shot --seeds 0-2\n"
     "  fsdil-bench sweep -m 'cvlc*' -s drawn --shots 1,2,4,8 --jobs 2 --dry-run\n"
     "  fsdil-bench sweep -m ncm,slda -s drawn-1shot --seeds 0-2 --orders 5\n"
-    "  fsdil-bench sweep sweeps/drawn.toml --jobs 2\n"
+    "  fsdil-bench sweep sweeps/embedded.toml --jobs 2\n"
     "  fsdil-bench sweep sweeps/paper.toml --dry-run --on rtx-4090\n"
     "\n"
     "The same command again runs what is missing or has failed. With a FILE, --methods,\n"
@@ -36,8 +43,14 @@ if TYPE_CHECKING:
     "are not, 130 interrupted."
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--methods", "-m", default="", help="Comma-separated; patterns such as 'cvlc*'.")
-@click.option("--scenarios", "-s", default="", help="Ids, or data sets if --shots is given.")
+@click.option(
+    "--methods", "-m", default="", help="Comma-separated; patterns such as 'cvlc*'.",
+    shell_complete=names.several(names.methods),
+)  # fmt: skip
+@click.option(
+    "--scenarios", "-s", default="", help="Ids, or data sets if --shots is given.",
+    shell_complete=names.several(names.scenario_names, names.scenarios),
+)  # fmt: skip
 @click.option("--shots", default="", help="For instance 1,2,4,8.")
 @click.option("--seeds", default="", help="0,1,2 or 0-2.  [default: 0]")
 @click.option(
@@ -54,7 +67,10 @@ if TYPE_CHECKING:
     "--threads", type=click.IntRange(1),
     help="Threads of each run.  [default: the cores, divided by --jobs]",
 )  # fmt: skip
-@click.option("--launcher", help="See `fsdil-bench list launchers`.  [default: local]")
+@click.option(
+    "--launcher", help="See `fsdil-bench list launchers`.  [default: local]",
+    shell_complete=names.launchers,
+)  # fmt: skip
 @click.option(
     "--launcher-set", "launcher_settings", multiple=True, metavar="KEY=VALUE",
     help="A launcher's option.",
@@ -67,7 +83,11 @@ if TYPE_CHECKING:
     "--reuse-base", is_flag=True, default=None,
     help="Train the base domain once for all numbers of shots.",
 )  # fmt: skip
-@click.option("--out", help="Folder for run records.  [default: runs]")
+@click.option(
+    "--track", multiple=True, metavar="NAME", shell_complete=names.trackers,
+    help="Also log the runs with a tracker, such as mlflow; may be given several times.",
+)  # fmt: skip
+@click.option("--out", help="Folder for run records.  [default: runs]", shell_complete=names.files)
 @click.option(
     "--costs-from", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Estimate costs from the records below this folder, too; may be given several times.",
@@ -78,7 +98,7 @@ if TYPE_CHECKING:
     help="With --dry-run, forecast the cost on this hardware, such as rtx-4090: see `cost --help`. "
     "`records` forecasts nothing.  [default: this machine, where there are no records]",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@json_option("Print a summary as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
@@ -92,6 +112,7 @@ def sweep(
     free_base: bool,
     settings: Sequence[str],
     launcher_settings: Sequence[str],
+    track: Sequence[str],
     costs_from: Sequence[Path],
     dry_run: bool,
     hardware: str | None,
@@ -111,6 +132,8 @@ def sweep(
 
     registry = open_registry([*plugins, *(plugin_files(file) if file else ())])
     chosen = {name: value for name, value in given.items() if value is not None}
+    if track:
+        chosen["track"] = ",".join(track)
     selection = _selection(methods, scenarios, shots, seeds, settings)
     selection = replace(selection, orders=orders, free_base=free_base)
     asked = read_sweep(file, registry, selection, chosen)
@@ -137,7 +160,7 @@ def sweep(
         return
     summary = _run(asked, plan, costs, registry, quiet)
     if as_json:
-        click.echo(json.dumps(summary.to_dict(), indent=1))
+        print_json(summary.to_dict())
     else:
         show_summary(summary)
     sys.exit(summary.exit_code)

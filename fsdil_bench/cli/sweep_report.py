@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from fsdil_bench.sweeps.scheduler import counts
 from fsdil_bench.sweeps.session import Summary
 from fsdil_bench.sweeps.states import RunState, state_of
 
-from .common import console
+from .common import console, print_json
 
 
 def show_plan(
@@ -31,14 +30,14 @@ def show_plan(
     if as_json:
         left_out = {
             "blocked": [
-                {"cell": str(run), "reason": why, "seconds": each.seconds,
+                {**run.to_dict(), "reason": why, "seconds": each.seconds,
                  **charge_dict(each.charge)}
                 for (run, why), each in zip(plan.blocked, missing, strict=True)
             ],
-            "planned": [str(run) for run in plan.planned],
+            "planned": [run.to_dict() for run in plan.planned],
             "total": _total_numbers(rows, missing, forecasts),
         }  # fmt: skip
-        click.echo(json.dumps({"cells": [row.to_dict() for row in rows]} | left_out, indent=1))
+        print_json({"cells": [row.to_dict() for row in rows]} | left_out)
         return
     if rows:
         orders = any(row.cell.order_number is not None for row in rows)

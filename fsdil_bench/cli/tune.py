@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,16 @@ import click
 
 from fsdil_bench.errors import RequestError
 
-from .common import console, debug_option, open_registry, plugin_option, run_progress
+from . import names
+from .common import (
+    console,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    run_progress,
+)
 from .run_options import parse_seeds, run_options, run_request
 
 
@@ -23,12 +31,17 @@ from .run_options import parse_seeds, run_options, run_request
     "  fsdil-bench tune ewc --scenario drawn-4shot --option strength --values 10,100,1000\n"
     "\n"
     "The candidates run on <scenario>@validation, which is made of the base domain's training\n"
-    "images alone, unless the scenario brings domains of its own for it, as shelf and forged do.\n"
+    "images alone, unless the scenario brings domains of its own, as all embedded worlds do.\n"
     "No test image takes part. The same command again repeats nothing that is done.\n"
     "Nothing is set: give the value to `run` with --set, or write it into the method's presets."
 )
-@click.argument("methods", nargs=-1, required=True, metavar="METHOD...")
-@click.option("--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-4shot.")
+@click.argument(
+    "methods", nargs=-1, required=True, metavar="METHOD...", shell_complete=names.methods
+)
+@click.option(
+    "--scenario", "-s", required=True, help="<dataset>-<K>shot, e.g. drawn-4shot.",
+    shell_complete=names.scenarios,
+)  # fmt: skip
 @click.option("--option", "-k", default="lr", show_default=True, help="The option to choose.")
 @click.option(
     "--values",
@@ -38,7 +51,7 @@ from .run_options import parse_seeds, run_options, run_request
 @run_options
 @click.option("--write", type=click.Path(dir_okay=False, path_type=Path),
               help="Add the choices to this JSON file.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the choices as JSON.")
+@json_option("Print the choices as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
@@ -82,7 +95,7 @@ def tune(
         if write:
             keep_choices(choices[-1:], write)
     if as_json:
-        click.echo(json.dumps([choice.to_dict() for choice in choices], indent=1))
+        print_json([choice.to_dict() for choice in choices])
         return
     from fsdil_bench.report.terminal import table
 

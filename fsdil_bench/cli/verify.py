@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import secrets
 import sys
@@ -14,17 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsdil_bench.errors import RecordError, RequestError
+from fsdil_bench.errors import FsdilError, RequestError
+from fsdil_bench.exit_codes import DONE, FAILED
 
-from .common import Points, debug_option, open_registry, plugin_option, print_warning, run_progress
+from . import names
+from .common import (
+    Points,
+    debug_option,
+    json_option,
+    open_registry,
+    plugin_option,
+    print_json,
+    print_warning,
+    run_progress,
+)
 
 if TYPE_CHECKING:
     from fsdil_bench.plugins.registry import Registry
     from fsdil_bench.records.checks import Checked
     from fsdil_bench.records.record import Record
     from fsdil_bench.runs.rerun_agreement import Verified
-
-INVALID, DIFFERS, NOT_RUN = 3, 4, 5
 
 _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 
@@ -35,8 +43,8 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
     "  fsdil-bench verify --per-row submission.zip\n"
     "  fsdil-bench verify runs/drawn-1shot/ncm/seed0-*\n"
     "\n"
-    "Exit code: 0 if every record is valid and came out the same or within the tolerance, 3 if\n"
-    "one is not valid, 4 if one came out differently, 5 if one could not be run again."
+    "Ends with 0 if every record is valid and came out the same or within the tolerance, and with\n"
+    "1 if one is not valid, came out differently or could not be run again."
 )
 @_RUNS
 @click.option("--no-run", is_flag=True, help="Validate only.")
@@ -51,7 +59,10 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
 @click.option("--sealed", is_flag=True, help="Run again sealed, whatever the record was.")
 @click.option("--anyway", is_flag=True, help="Run again even if code, weights or samples differ.")
 @click.option("--data", type=click.Path(path_type=Path), help="Where a scenario's images are.")
-@click.option("--backbone", "-b", default="", help="For weights from a file: MODEL:path/to/file.")
+@click.option(
+    "--backbone", "-b", default="", help="Where files are: MODEL:path, CONFIG.json:path.",
+    shell_complete=names.backbones,
+)  # fmt: skip
 @click.option("--names", type=click.Path(path_type=Path), help="JSON file with class names.")
 @click.option("--synonyms", type=click.Path(path_type=Path), help="JSON file with synonyms.")
 @click.option("--device", default="", help="Default: the record's, if this machine has it.")
@@ -64,7 +75,7 @@ _RUNS = click.argument("runs", nargs=-1, required=True, type=click.Path(path_typ
     help="Who verifies, for verdict.json.  [default: git's user.name]",
 )
 @click.option("--no-verdict", is_flag=True, help="Write no verdict.json beside the records.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@json_option("Print the findings as JSON.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 @plugin_option
 @debug_option
@@ -105,9 +116,10 @@ def verify(
         if not no_verdict:
             _save_verdicts(again, by, Path(scratch), options["sealed"])
         _recommend_sealed(again, options["sealed"])
+        answer = _answer(len(valid) < len(checked) or bool(problems), again)
         if as_json:
-            click.echo(json.dumps(_findings(checked, problems, again), indent=1))
-    sys.exit(_exit_code(len(valid) < len(checked) or bool(problems), [v for _, v in again]))
+            print_json({"answer": answer} | _findings(checked, problems, again))
+    sys.exit(DONE if answer in ("valid", "confirmed") else FAILED)
 
 
 @click.command(
@@ -122,7 +134,7 @@ def verify(
     is_flag=True,
     help="Also pack ordinary runs of third-party methods; boards mark them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was packed as JSON.")
+@json_option("Print what was packed as JSON.")
 @debug_option
 def submit(runs: Sequence[Path], out: Path, unsealed: bool, as_json: bool) -> None:
     """Check records and pack them for a pull request.
@@ -139,7 +151,7 @@ def submit(runs: Sequence[Path], out: Path, unsealed: bool, as_json: bool) -> No
         bad = [each for each in checked if each.problems]
         if bad or problems:
             _tell_checks(checked, problems)
-            raise RecordError(
+            raise FsdilError(
                 f"{len(bad)} of {len(checked)} records are not valid; nothing was packed",
                 "Run them again with --fresh.",
             )
@@ -148,7 +160,7 @@ def submit(runs: Sequence[Path], out: Path, unsealed: bool, as_json: bool) -> No
         packed = pack(checked, out)
     if as_json:
         values = {"path": str(packed.path), "records": packed.records, "bytes": packed.size}
-        click.echo(json.dumps(values | {"cut": packed.cut, "names": packed.names}, indent=1))
+        print_json(values | {"cut": packed.cut, "names": packed.names})
         return
     click.echo(f"{packed.path}: {packed.records} records, {decimal(packed.size)}")
     click.echo(
@@ -345,12 +357,12 @@ def _findings(
     }
 
 
-def _exit_code(invalid: bool, outcomes: Sequence[Verified]) -> int:
+def _answer(invalid: bool, again: Sequence[tuple[Record, Verified]]) -> str:
+    """All findings in a word or two; the worst counts."""
     from fsdil_bench.runs.rerun_agreement import Verdict
 
-    found = {verified.outcome for verified in outcomes}
+    found = {verified.outcome for _, verified in again}
     if invalid:
-        return INVALID
-    if Verdict.DIFFERS in found:
-        return DIFFERS
-    return NOT_RUN if Verdict.NOT_RUN in found else 0
+        return "not valid"
+    bad = [outcome for outcome in (Verdict.DIFFERS, Verdict.NOT_RUN) if outcome in found]
+    return str(bad[0]) if bad else "confirmed" if found else "valid"

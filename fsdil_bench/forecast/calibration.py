@@ -71,7 +71,8 @@ def this_machine(
     """Measure, or remember what was measured before for this backbone and these images."""
     place, precision = choose(device, precision)
     began = time.monotonic()
-    key = [machine(), str(place), torch.get_num_threads(), backbone.name]
+    # The costs too: a file of weights may have the name of another one.
+    key = [machine(), str(place), torch.get_num_threads(), backbone.name, asdict(cost)]
     run = _towers(backbone, cost, place, precision, began, [*key, precision])
     frozen = run if precision == "fp32" else _towers(backbone, cost, place, "fp32", began, key)
     views = ViewSpeed(

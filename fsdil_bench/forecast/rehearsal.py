@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from fsdil_bench.data.scenario import Stream
-from fsdil_bench.errors import FsdilError, PluginError
+from fsdil_bench.errors import FsdilError, PluginError, RequestError
 from fsdil_bench.models.backbone import Backbone
 from fsdil_bench.plugins.descriptors import MethodInfo
 from fsdil_bench.plugins.method import Context, Method
@@ -24,7 +24,7 @@ from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.seeds import seed_everything
 
 from .pass_cost import PassCost
-from .stand_in import MadeUpPictures, StandIn, made_up_stream
+from .stand_in import NARROW, WIDE, MadeUpPictures, StandIn, made_up_stream
 from .tally import Peak, Phase, Work
 
 _SEED = 0
@@ -81,8 +81,16 @@ class _Executor(InProcess):
 
 def rehearse(subject: Subject, sizes: Sizes) -> Rehearsed:
     """Run the method through a made-up stream of these sizes."""
+    try:
+        return _rehearse(subject, sizes, NARROW)
+    except RequestError:
+        # With hundreds of classes a method may want more room: vectors that are all orthogonal.
+        return _rehearse(subject, sizes, WIDE)
+
+
+def _rehearse(subject: Subject, sizes: Sizes, width: int) -> Rehearsed:
     like = subject.stream
-    backbone = StandIn(subject.backbone, subject.cost, like.class_names, subject.batch_size)
+    backbone = StandIn(subject.backbone, subject.cost, like.class_names, subject.batch_size, width)
     stream = made_up_stream(like, sizes.domains, sizes.base, sizes.shots, sizes.tests)
     name = subject.info.name
 

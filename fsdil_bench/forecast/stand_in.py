@@ -27,14 +27,18 @@ from .tally import Tally
 
 IMAGE_SIZE = 2
 IMAGE_TOKENS = 2  # one patch, and the class token
-_WIDTH, _HEAD = 64, 16
+#: Widths of the image tower: what most methods are content with, and half of a ViT-B's.
+NARROW, WIDE = 64, 384
+_HEAD = 16
 _TEXT_WIDTH, _TEXT_HEADS = 16, 1
 
 
 class StandIn(Backbone):
     """A backbone whose towers count; texts are remembered as in the cache of a run."""
 
-    def __init__(self, meant: Backbone, cost: PassCost, classes: Sequence[str], batch: int) -> None:
+    def __init__(
+        self, meant: Backbone, cost: PassCost, classes: Sequence[str], batch: int, width: int
+    ) -> None:
         super().__init__(
             meant.name,
             build=self._make,
@@ -45,6 +49,7 @@ class StandIn(Backbone):
             known_texts=meant.known_texts,
         )
         self._cost = cost
+        self._width = width
         blocks = {"image": cost.image.blocks, "text": cost.text.blocks if cost.text else 1}
         self.tally = Tally(cost.image.tokens, IMAGE_TOKENS, blocks)  # type: ignore[arg-type]
         self._length = cost.text.tokens if cost.text else 4
@@ -70,7 +75,7 @@ class StandIn(Backbone):
             model = CLIP(
                 self.embed_dim,
                 {
-                    "image_size": IMAGE_SIZE, "patch_size": IMAGE_SIZE, "width": _WIDTH,
+                    "image_size": IMAGE_SIZE, "patch_size": IMAGE_SIZE, "width": self._width,
                     "head_width": _HEAD, "layers": self._cost.image.blocks,
                 },
                 {

@@ -30,7 +30,7 @@ from .values import check_length, number_list, seed_list, short, tables, texts
 SEE = "docs/sweeps.md"
 
 #: Fields that are lists of a grid, or settings of the whole sweep.
-_NOT_HERE = ("method", "scenario", "seed", "reuse_base")
+_NOT_HERE = ("method", "scenario", "seed", "reuse_base", "track")
 _SIMPLE = simple_options(RunRequest)
 #: The options of a run that a grid or a method may set, and those that are tables.
 OPTIONS = tuple(f.name for f in dataclasses.fields(_SIMPLE) if f.name not in _NOT_HERE)
@@ -51,11 +51,13 @@ class Grids:
     registry: Registry
     planned: Collection[str]
     reuse_base: bool
+    track: tuple[str, ...] = ()
     about_orders: Mapping[str, Any] = field(default_factory=dict)
 
     def runs(self) -> Iterator[SweepRun]:
         """All runs that are asked for; some perhaps by several grids."""
         self._check_method_tables()
+        self._check_shared_options()
         content = self.file.content
         shared = {name: content[name] for name in KEYS if name in content}
         with self.file.at("grid"):
@@ -152,12 +154,13 @@ class Grids:
     def _options(
         self, method: str, grid: Mapping[str, Any], table: str, number: int
     ) -> dict[str, Any]:
-        """The fields of the request that a method's table and a grid set, checked."""
+        """The fields of the request that the file, a method's table and a grid set, checked."""
         own = self.file.table("method").get(method, {})
+        shared = {key: value for key, value in self.file.content.items() if key in OPTIONS}
         given = {key: value for key, value in grid.items() if key in OPTIONS}
         with self.file.at(next(iter(given), ""), table, number):
             resolve(_SIMPLE, given, owner=f"[[{table}]]", see=SEE)
-        options = {key: value for key, value in own.items() if key in OPTIONS} | given
+        options = shared | {key: value for key, value in own.items() if key in OPTIONS} | given
         for name in TABLES:
             options[name] = {}
             for layer, place in ((own, ("method", method)), (grid, (table, number))):
@@ -169,7 +172,13 @@ class Grids:
                             f"Write {name} = {{ key = value }}.",
                         )
                 options[name] |= values
-        return options | {"reuse_base": self.reuse_base}
+        return options | {"reuse_base": self.reuse_base, "track": self.track}
+
+    def _check_shared_options(self) -> None:
+        for key, value in self.file.content.items():
+            if key in OPTIONS:
+                with self.file.at(key):
+                    resolve(_SIMPLE, {key: value}, owner="the sweep", see=SEE)
 
     def _check_method_tables(self) -> None:
         for method, values in self.file.table("method").items():

@@ -10,7 +10,6 @@ from typing import Any
 from fsdil_bench.data.domain_orders import Order, draw_orders
 from fsdil_bench.data.scenario import arrange
 from fsdil_bench.errors import FsdilError, RequestError
-from fsdil_bench.plugins.descriptors import VALIDATION
 from fsdil_bench.runs.lookup import Lookup
 
 from .request import OrderNumber, SweepRun
@@ -64,7 +63,7 @@ def with_order(run: SweepRun, lookup: Lookup) -> SweepRun:
     if run.order is None:
         return run
     request = run.request
-    if request.scenario.variant == VALIDATION:
+    if lookup.splits_base(request.scenario):
         raise RequestError(
             f"{request.scenario} has no orders: it is made from the base domain alone",
             "Leave it out, or ask for no orders.",

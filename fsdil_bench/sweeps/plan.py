@@ -20,7 +20,7 @@ from fsdil_bench.runs.request import RunRequest
 
 from .launchers.launcher import Resources
 from .orders import with_order
-from .request import Sweep, SweepRun
+from .request import Sweep, SweepRun, named
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,7 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """What names the run, as plain JSON types."""
-        request = self.request
-        return {
-            "key": self.key,
-            "method": request.method,
-            "scenario": str(request.scenario),
-            "seed": request.seed,
-            **({"order": list(request.order)} if request.order else {}),
-        }
+        return {"key": self.key, **named(self.request)}
 
 
 @dataclass(frozen=True)

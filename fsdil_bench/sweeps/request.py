@@ -31,6 +31,7 @@ class Settings:
     retries: int = option(1, "further tries for a run that crashed", minimum=0)
     time_limit: str | float | None = option(None, 'of each run: seconds, or "90m", "2h"')
     reuse_base: bool = option(False, "train the base domain once for all shots")
+    track: tuple[str, ...] = option((), "trackers that log the runs; see `list trackers`")
     plugins: tuple[str, ...] = option((), "plugin files")
     planned: tuple[str, ...] = option((), "methods that are left out while no plugin provides them")
 
@@ -57,6 +58,16 @@ class OrderNumber:
     free_base: bool = False
 
 
+def named(request: RunRequest) -> dict[str, Any]:
+    """What names a run among those of a sweep, as plain JSON types."""
+    return {
+        "method": request.method,
+        "scenario": str(request.scenario),
+        "seed": request.seed,
+        **({"order": list(request.order)} if request.order else {}),
+    }
+
+
 @dataclass(frozen=True)
 class SweepRun:
     """One run that a sweep asks for, and what it needs; `order` where there are several orders."""
@@ -67,6 +78,10 @@ class SweepRun:
 
     def __str__(self) -> str:
         return str(self.request) + (f", order {self.order.number}" if self.order else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """What names the run, as plain JSON types."""
+        return named(self.request)
 
 
 @dataclass(frozen=True)

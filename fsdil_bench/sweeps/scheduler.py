@@ -10,21 +10,20 @@ Time is measured with the monotonic clock, which no one sets.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from fsdil_bench.exit_codes import BUSY
 from fsdil_bench.runs.base_reuse import is_kept
 from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.system.atomic_files import write_atomically
 
-from .launchers.launcher import ELSEWHERE, Event, Launcher, Task
+from .launchers.launcher import PROGRESS_FILE, Event, Launcher, Task
 from .plan import Cell
-from .states import RunState, forget_failure, state_of, write_failure
+from .states import RunState, forget_failure, read_progress, state_of, write_failure
 
 StatusName = Literal[
     "waiting", "queued", "running", "elsewhere", "done", "failed", "other version", "stopped"
@@ -242,7 +241,7 @@ class Scheduler:
         if status.name in OVER:  # even if the process was killed: the record says that it is done
             return
         detail = dict(event.detail)
-        if event.kind == "failed" and detail.get("exit_code") == ELSEWHERE:
+        if event.kind == "failed" and detail.get("exit_code") == BUSY:
             self._become(status, "elsewhere")
         elif self._stops:
             self._become(status, "stopped")
@@ -311,13 +310,7 @@ class Scheduler:
                     self._queue.append(status)
 
     def _phase(self, status: Status) -> str:
-        if status.log is None:
-            return ""
-        with suppress(OSError, ValueError, AttributeError):
-            note = json.loads((status.log.parent / "progress.json").read_text(encoding="utf-8"))
-            part = f" {100 * note['done'] // note['total']} %" if note.get("total") else ""
-            return f"{note['phase']}{part}".strip()
-        return ""
+        return read_progress(status.log.parent / PROGRESS_FILE) if status.log else ""
 
 
 def counts(board: Sequence[Status]) -> dict[str, int]:

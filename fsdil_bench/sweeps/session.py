@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from fsdil_bench.errors import PluginError, RequestError
+from fsdil_bench.exit_codes import DONE, FAILED, INTERRUPTED
 from fsdil_bench.plugins.descriptors import LauncherInfo, load_factory
 from fsdil_bench.plugins.options import NoConfig, resolve
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.system.atomic_files import write_atomically
 
-from .launchers.launcher import INTERRUPTED, Launcher, LauncherSetup
+from .launchers.launcher import Launcher, LauncherSetup
 from .plan import Plan
 from .request import Sweep, threads_per_run
 from .scheduler import Scheduler, Status, Watcher, counts
@@ -37,11 +38,11 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        """0 if every cell is complete, 130 if somebody stopped the sweep, else 1."""
+        """Done if every cell is complete, unless somebody stopped the sweep."""
         if self.interrupted:
             return INTERRUPTED
         complete = all(status.name == "done" for status in self.board) and not self.plan.blocked
-        return 0 if complete else 1
+        return DONE if complete else FAILED
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -51,8 +52,8 @@ class Summary:
             "counts": counts(self.board),
             "folder": str(self.folder),
             "cells": [_describe(status) for status in self.board],
-            "blocked": [{"cell": str(run), "reason": why} for run, why in self.plan.blocked],
-            "planned": [str(run) for run in self.plan.planned],
+            "blocked": [{**run.to_dict(), "reason": why} for run, why in self.plan.blocked],
+            "planned": [run.to_dict() for run in self.plan.planned],
         }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import glob
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,8 +17,11 @@ from fsdil_bench.records.record import RECORD_FILE, Record
 from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.system.atomic_files import write_atomically
 
+from .launchers.launcher import PROGRESS_FILE
+
 FAILURE_FILE = "failure.json"
 _TAIL = 40  # lines of the log that a failure keeps
+_FRESH = 600.0  # seconds for which a note of progress counts
 
 StateName = Literal["done", "damaged", "other version", "failed", "half-done", "missing"]
 
@@ -98,6 +103,27 @@ def forget_failure(path: Path) -> None:
     """The run is complete: how it failed before no longer matters."""
     with suppress(OSError):
         (path / FAILURE_FILE).unlink()
+
+
+def newest_progress(folder: Path) -> str:
+    """What the process of a sweep does for the run in a folder, as far as it said so just now."""
+    *_, scenario, method, run = folder.parts
+    key = "/".join(map(glob.escape, (scenario, method, run)))
+    newest, phase = time.time() - _FRESH, ""
+    for note in (folder.parents[2] / "sweeps").glob(f"*/*/{key}/attempt-*/{PROGRESS_FILE}"):
+        with suppress(OSError):
+            if (said := note.stat().st_mtime) > newest:
+                newest, phase = said, read_progress(note)
+    return phase
+
+
+def read_progress(note: Path) -> str:
+    """The phase that a process notes, with how much of it is done; empty if it noted nothing."""
+    with suppress(OSError, ValueError, AttributeError, KeyError, TypeError):
+        said = json.loads(note.read_text(encoding="utf-8"))
+        part = f" {100 * said['done'] // said['total']} %" if said.get("total") else ""
+        return f"{said['phase']}{part}".strip()
+    return ""
 
 
 def log_tail(log: Path | None) -> list[str]:

@@ -33,9 +33,10 @@ from fsdil_bench.errors import RequestError, unknown
 from fsdil_bench.plugins.options import resolve
 from fsdil_bench.plugins.registry import Registry
 from fsdil_bench.runs.request import RunRequest
+from fsdil_bench.runs.tracking import check_trackers
 from fsdil_bench.system.toml_files import read_toml
 
-from .grid import KEYS, SEE, Grids
+from .grid import KEYS, OPTIONS, SEE, Grids
 from .launchers.launcher import Resources
 from .request import (
     MOST_RUNS,
@@ -67,11 +68,20 @@ def read_sweep(
     flags = SweepText({"grid": [selection.grid()], "name": "sweep"})
     file = flags if path is None else _open(path)
     for key in file.content:
-        if key not in (*_SETTINGS, *_TABLES, *KEYS):
+        if key not in (*_SETTINGS, *_TABLES, *KEYS, *OPTIONS):
             with file.at(key):
-                raise unknown("key", key, [*_SETTINGS, *_TABLES, *KEYS], SEE)
+                raise unknown("key", key, [*_SETTINGS, *_TABLES, *KEYS, *OPTIONS], SEE)
     settings = _settings(file, given or {})
-    grids = Grids(file, registry, settings.planned, settings.reuse_base, selection.about_orders())
+    with file.at("track"):
+        check_trackers(settings.track, registry)
+    grids = Grids(
+        file,
+        registry,
+        settings.planned,
+        settings.reuse_base,
+        settings.track,
+        selection.about_orders(),
+    )
     _check_resources(file, [*registry.methods, *settings.planned])
     asked = _distinct_runs(grids, file)
     _check_config(selection.config, {run.request.method for run in asked})

@@ -2,8 +2,8 @@
 
 It carries out the request, says about once a second how far it is, and leaves its outcome as a file
 that is complete or not there at all. SIGTERM and SIGINT stop it between two steps: what the run
-has finished is kept. Exit codes: 0 complete, 1 failed, 2 failed and no further try will help, 75
-another process has the run, 130 interrupted.
+has finished is kept. Its exit codes are those of all commands (`exit_codes`). A run that failed is
+tried again, since the cause may have been outside it; bad input stays bad.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fsdil_bench.errors import DataError, FsdilError, HeldError, RecordError, RequestError
+from fsdil_bench.errors import FsdilError, HeldError
+from fsdil_bench.exit_codes import BUSY, DONE, FAILED, INTERRUPTED
 from fsdil_bench.progress import PlainProgress, Stretch
 from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.system.atomic_files import write_atomically
 from fsdil_bench.system.posix import end_with
 
-from .launchers.launcher import COMPLETE, ELSEWHERE, FAILED, HOPELESS, INTERRUPTED, Task
+from .launchers.launcher import Task
 
 _FLAGS = {"config": "--set", "scenario_options": "--scenario-set"}
 _EVERY = 1.0  # seconds between two notes of progress
@@ -54,7 +55,7 @@ def work(task: Task) -> int:
     outcome: dict[str, Any]
     try:
         _run(task)
-        code, outcome = COMPLETE, {"status": "complete"}
+        code, outcome = DONE, {"status": "complete"}
     except KeyboardInterrupt:
         code, outcome = INTERRUPTED, {"status": "interrupted", "reason": "interrupted"}
     except Exception as error:
@@ -109,25 +110,16 @@ def as_command(request: Mapping[str, Any]) -> list[str]:
 
 
 def _failure(error: Exception) -> tuple[int, dict[str, Any]]:
-    code = _code(error)
     name = type(error).__name__
     said = FsdilError(f"{name}: {error}") if not isinstance(error, FsdilError) else error
+    code = said.exit_code
     return code, {
-        "status": "elsewhere" if code == ELSEWHERE else "failed",
+        "status": "elsewhere" if code == BUSY else "failed",
         "error": name,
         "reason": said.message,
         "remedy": said.remedy,
         "retry": code == FAILED,
     }
-
-
-def _code(error: Exception) -> int:
-    """Whether another try may help: it may where the cause was outside the run."""
-    if isinstance(error, HeldError):
-        return ELSEWHERE
-    if isinstance(error, RequestError | DataError | RecordError):
-        return HOPELESS
-    return FAILED
 
 
 class _FileProgress(PlainProgress):

@@ -178,7 +178,7 @@ def test_no_plugin_can_leave_the_folder_of_its_runs(call):
     code, out, _ = call("list", "plugins", "--json", "--plugin", BAD)
     assert code == 0
     [row] = [row for row in json.loads(out) if row["plugin"] == "exits_plugin"]
-    offers, problems = row["offers"], row["problems"]
+    offers, problems = row["offers"], "; ".join(row["problems"])
     assert "method quiet+v1.5_b" in offers
     for name in ("'../../evil'", "'3'", "''", "'Upper'", "'a b'", "'a/b'", "'.hidden'", "'line\\n'",
                  "7", "None", "'" + "x" * 65 + "'"):  # fmt: skip

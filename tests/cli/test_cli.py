@@ -87,9 +87,14 @@ def test_listing_shows_what_can_be_read(call):
 
 def test_listing_says_what_is_kept(call):
     _, out, _ = call("list", "methods", "--json")
-    kept = {row["method"]: row["old images"] for row in json.loads(out)}
-    names = ("ncm", "joint", "tip-adapter")
-    assert [kept[name] for name in names] == ["", "keeps", "features"]
+    rows = {row["method"]: row for row in json.loads(out)}
+    assert [rows[name]["exemplar_free"] for name in ("ncm", "joint")] == [True, False]
+    assert [rows[name]["keeps_features"] for name in ("ncm", "tip-adapter")] == [False, True]
+    _, out, _ = call("list", "methods")
+    lines = {line.split()[0]: line.split() for line in out.splitlines() if line.split()}
+    assert "keeps" in lines["joint"]
+    assert "features" in lines["tip-adapter"]
+    assert not {"keeps", "features"} & set(lines["ncm"][-3:])
 
 
 @pytest.mark.parametrize(
@@ -113,8 +118,8 @@ def test_listing_says_what_is_kept(call):
         (["run", "-m", "ncm", "-s", "folder-1shot", "--data", "nowhere"], 2, ["'nowhere'"]),
         (["run", "-m", "ncm"], 2, ["--scenario"]),
         (["run", "--plugin", "gone.py", "-m", "ncm", "-s", "drawn-1shot"], 2, ["'gone.py'"]),
-        (["show", "nowhere"], 1, ["'nowhere'"]),
-        (["leaderboard", "nowhere"], 1, ["'nowhere'"]),
+        (["show", "nowhere"], 2, ["'nowhere'"]),
+        (["leaderboard", "nowhere"], 2, ["'nowhere'"]),
         (["list", "method"], 2, ["method"]),
     ],
 )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from fsdil_bench import Batch, Method, MethodInfo, TrainDomain, hookimpl, option
+from fsdil_bench import Batch, Method, MethodInfo, RequestError, TrainDomain, hookimpl, option
 from fsdil_bench.adapters import BlockAdapter, encode_image, encode_text, tower_shape
 
 
@@ -16,6 +16,7 @@ class Config:
     most: int = option(10_000, "images that are looked at", minimum=1)
     gradients: str = option("none", "none, prompts or weights")
     prompts: int = option(0, "tokens beside those of an image")
+    width: float = option(0.0, "the least width of the tower")
 
 
 class Counting(Method):
@@ -45,6 +46,8 @@ class Counting(Method):
             return
         visual = backbone.model.visual
         shape = tower_shape(visual)
+        if shape.width < config.width:
+            raise RequestError(f"the tower is {shape.width} wide", "Take a wider one.")
         tokens = torch.zeros(config.prompts, shape.width, requires_grad=True)
         adapters = [BlockAdapter(tokens=tokens)] + [BlockAdapter()] * (shape.blocks - 1)
         raw = encode_image(visual, images, adapters)

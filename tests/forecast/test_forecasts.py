@@ -11,6 +11,7 @@ import pytest
 from packages import TOY
 
 from fsdil_bench.data.published.outline import Outline
+from fsdil_bench.errors import RequestError
 from fsdil_bench.forecast.account import Account
 from fsdil_bench.forecast.forecaster import Forecaster
 from fsdil_bench.forecast.hardware import GPUS, gpu_speed
@@ -68,6 +69,15 @@ def test_passes_are_those_of_the_formula(cost, shots, passes):
     assert work.plain_views == pytest.approx(sum(TESTED))
     assert (work.image_frozen, work.image_backward, work.text_forward) == (0, 0, 0)
     assert run.flops(work) == pytest.approx((train + test) * run.cost.image.forward)
+
+
+def test_a_method_that_needs_a_wide_tower_is_rehearsed_on_one(cost):
+    """What it costs does not depend on the tower of the rehearsal."""
+    needs, usual = cost(config={"width": 100}).cost.work, cost().cost.work
+    assert needs.image_forward == pytest.approx(usual.image_forward)
+    assert needs.augmented_views == pytest.approx(usual.augmented_views)
+    with pytest.raises(RequestError, match="wide"):
+        cost(config={"width": 10_000})
 
 
 def test_gradients_of_prompts_and_of_weights(cost):

@@ -13,8 +13,11 @@ from fsdil_bench import Record
 from fsdil_bench.data.domain_orders import draw_orders
 from fsdil_bench.errors import RequestError
 from fsdil_bench.plugins.registry import load_registry
+from fsdil_bench.runs.lookup import Lookup
+from fsdil_bench.runs.request import RunRequest
+from fsdil_bench.sweeps.orders import with_order
 from fsdil_bench.sweeps.plan import make_plan
-from fsdil_bench.sweeps.request import OrderNumber, Selection
+from fsdil_bench.sweeps.request import OrderNumber, Selection, SweepRun
 from fsdil_bench.sweeps.sweep_file import read_sweep
 
 NAMES = ("real", "painting", "clipart", "sketch", "quickdraw", "infograph")
@@ -146,6 +149,16 @@ def test_wrong_orders(plan, text, expected):
 def test_validation_has_no_orders(plan):
     with pytest.raises(RequestError, match="made from the base domain alone"):
         plan(GRID.replace("toy-1shot", "toy-1shot@validation") + "orders = 2")
+
+
+def test_validation_with_domains_of_its_own_has_orders():
+    lookup = Lookup(load_registry())
+    request = RunRequest.of(method="ncm", scenario="forged-1shot@validation")
+    drawn = [
+        with_order(SweepRun(request, order=OrderNumber(number, 2)), lookup).request.order
+        for number in range(2)
+    ]
+    assert drawn == [("weaver", "etcher", "printer"), ("weaver", "printer", "etcher")]
 
 
 def test_missing_data_blocks_runs_with_orders_too(plan, monkeypatch):

@@ -97,6 +97,14 @@ def test_options_of_method_grid_and_command_line_are_layered(read):
     assert request.config == {"mode": "balanced", "text_mix": "0.5"}
 
 
+def test_options_at_the_top_are_for_all_grids_and_yield_to_all_else(read):
+    text = 'base_limit = 7\nbase = "clipart"\n' + GRID
+    assert {run.request.base_limit for run in read(text).runs} == {7}
+    text += 'base = "real"\n[method.slda]\nbase_limit = 3\nbase = "sketch"\n'
+    found = {(r.request.method, r.request.base_limit, r.request.base) for r in read(text).runs}
+    assert found == {("ncm", 7, "real"), ("slda", 3, "real")}
+
+
 def test_resources_of_all_and_of_one_method(read):
     text = "threads = 2\ntime_limit = '1h'\n" + GRID
     text += "[resources]\nmemory_gb = 2\n[resources.slda]\ncpus = 4\ngpus = 1\ntime_limit = 90\n"
@@ -141,6 +149,7 @@ def test_threads_are_the_cores_divided_by_the_jobs(read, monkeypatch):
         ("jobs = 2\nretry = 2\n" + GRID, 2, ["'retry'", "'retries'"]),
         ("jobs = 'two'\n" + GRID, 1, ["jobs = 'two'", "whole number"]),
         ("jobs = 0\n" + GRID, 1, ["out of range"]),
+        ("jobs = 1\nbase_limit = 'x'\n" + GRID, 2, ["base_limit", "whole number"]),
         ("time_limit = 'soon'\n" + GRID, 1, ["time_limit", "1h30m"]),
         (GRID.replace("ncm", "nmc"), 3, ["'nmc'", "'ncm'"]),
         (GRID.replace("drawn", "drown"), 4, ["'drown'", "'drawn'"]),
@@ -205,9 +214,13 @@ def test_number_lists():
 
 
 def test_the_shipped_sweeps_can_be_read(registry):
-    drawn = read_sweep(ROOT / "sweeps" / "drawn.toml", registry)
-    assert len(drawn.runs) == len(registry.methods) * 4 * 3
-    assert not drawn.planned
+    embedded = read_sweep(ROOT / "sweeps" / "embedded.toml", registry)
+    asked = {(str(run.request.scenario), run.request.method) for run in embedded.runs}
+    for world in ("drawn", "shelf", "forged"):
+        for shots in (1, 4):
+            assert {m for s, m in asked if s == f"{world}-{shots}shot"} == set(registry.methods)
+    assert all(run.request.sealed for run in embedded.runs)
+    assert not embedded.planned
     paper = read_sweep(ROOT / "sweeps" / "paper.toml", registry)
     requests = [run.request for run in [*paper.runs, *paper.planned]]
     asked = {(request.method, str(request.scenario)) for request in requests}

@@ -14,8 +14,9 @@ import pytest
 from sweep_processes import TOY, children, contents, start, toy_sweep, wait_for, workers
 
 from fsdil_bench import Record, cli
+from fsdil_bench.exit_codes import BAD_INPUT
 from fsdil_bench.runs.run_folder import RunFolder
-from fsdil_bench.sweeps.launchers.launcher import HOPELESS, LauncherSetup, Resources, Task
+from fsdil_bench.sweeps.launchers.launcher import LauncherSetup, Resources, Task
 from fsdil_bench.sweeps.launchers.local import LocalLauncher, LocalOptions
 from fsdil_bench.sweeps.worker import as_command, work
 
@@ -96,7 +97,7 @@ def test_another_run_than_planned_is_refused_before_it_computes(tmp_path, monkey
     folder = tmp_path / "runs" / "toy-1shot" / "toy-means" / "seed0-ofothercode"
     task = Task("key", request, folder, tmp_path / "scratch", resources=Resources(cpus=1))
     task.scratch.mkdir()
-    assert work(task) == HOPELESS
+    assert work(task) == BAD_INPUT
     outcome = json.loads(task.outcome_file.read_text())
     assert "where it was planned" in outcome["reason"]
     assert "same version" in outcome["remedy"]

@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-#: Exit codes of a worker. Everything else, and every signal, is a lost process.
-COMPLETE, FAILED, HOPELESS, ELSEWHERE, INTERRUPTED = 0, 1, 2, 75, 130
+PROGRESS_FILE = "progress.json"
 
 EventKind = Literal["started", "progress", "finished", "failed", "lost"]
 
@@ -81,7 +80,7 @@ class Task:
     @property
     def progress_file(self) -> Path:
         """How far the worker is, rewritten about once a second; the scheduler reads it."""
-        return self.scratch / "progress.json"
+        return self.scratch / PROGRESS_FILE
 
     @property
     def log(self) -> Path:

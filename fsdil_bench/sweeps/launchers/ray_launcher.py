@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fsdil_bench.errors import HeldError, RequestError
+from fsdil_bench.exit_codes import BUSY
 from fsdil_bench.plugins.options import option
 from fsdil_bench.runs.run_folder import RunFolder
 
-from .launcher import ELSEWHERE, Event, LauncherSetup, Resources, Task
+from .launcher import Event, LauncherSetup, Resources, Task
 from .process import own_environment
 from .transfer import pack_request, take_home
 
@@ -107,7 +108,7 @@ class RayLauncher:
             try:
                 self._begin(task, needs)
             except HeldError as error:
-                held = task.event("failed", reason=error.message, exit_code=ELSEWHERE)
+                held = task.event("failed", reason=error.message, exit_code=BUSY)
                 self._events.append(held)
 
     def poll(self, timeout: float) -> list[Event]:

@@ -15,10 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fsdil_bench.exit_codes import INTERRUPTED
 from fsdil_bench.system.atomic_files import write_atomically
 from fsdil_bench.system.processors import slurm_cpus
 
-from .launcher import INTERRUPTED, Task
+from .launcher import Task
 from .process import WorkerProcess
 
 if TYPE_CHECKING:
