@@ -8,6 +8,8 @@ method is a file that says which paper and which equation it implements. It uses
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from fsdil_bench import MethodInfo, hookimpl
@@ -17,9 +19,16 @@ from .frozen.imagenet_templates import IMAGENET_TEMPLATES
 _CVLC = ("cvlc.method:CVLC", "CVLC, 2026")
 
 
+#: What `fsdil-bench tune` chose for each method on the embedded worlds.
+_CHOSEN: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("chosen.json").read_text(encoding="utf-8")
+)
+
+
 def _method(name: str, factory: str, paper: str, summary: str, **more: Any) -> MethodInfo:
     """A row of the table; `factory` is file and class in this folder."""
-    return MethodInfo(name, summary, f"fsdil_methods.{factory}", paper=paper, **more)
+    chosen = _CHOSEN.get(name, {})
+    return MethodInfo(name, summary, f"fsdil_methods.{factory}", paper, presets=chosen, **more)
 
 
 # fmt: off
@@ -28,6 +37,8 @@ METHODS = [
     _method("cvlc", *_CVLC,
             "continual vision-language consolidation: "
             "adapted towers, calibrated prototypes, a router",
+            needs_text=True),
+    _method("cvlc-paper", *_CVLC, "CVLC with the paper's learning rates on every data set",
             needs_text=True),
     _method("cvlc-lora", *_CVLC, "CVLC with LoRA instead of coalescent projections",
             needs_text=True, overrides={"adapter": "lora"}),

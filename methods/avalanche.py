@@ -21,6 +21,8 @@ from typing import Any
 
 from fsdil_bench import AvalancheConfig, avalanche_method, option
 
+from .embedded import BUDGET, on_embedded_worlds
+
 
 @dataclass(frozen=True)
 class EWCConfig(AvalancheConfig):
@@ -74,7 +76,8 @@ def replay(config: ReplayConfig, **parts: Any) -> Any:
     return Replay(mem_size=config.kept_images, **parts)
 
 
-NaiveMethod = avalanche_method(naive)
-EWCMethod = avalanche_method(ewc, config=EWCConfig)
-LwFMethod = avalanche_method(lwf, config=LwFConfig)
-ReplayMethod = avalanche_method(replay, config=ReplayConfig)
+PRESETS = on_embedded_worlds(**BUDGET)
+NaiveMethod = avalanche_method(naive, presets=PRESETS)
+EWCMethod = avalanche_method(ewc, config=EWCConfig, presets=PRESETS)
+LwFMethod = avalanche_method(lwf, config=LwFConfig, presets=PRESETS)
+ReplayMethod = avalanche_method(replay, config=ReplayConfig, presets=PRESETS)

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from fsdil_bench import option
 
+from ..embedded import on_embedded_worlds
+
 TEMPLATES = ("{}", "{} ..", "This is a good {} ..", "It is about the {} ..")
 SINGLE_TEMPLATE = ("{} ..",)
 
@@ -117,8 +119,8 @@ AUTHORS: dict[str, Any] = {
     "drop_last": True,
 }
 
-#: The paper's table of hyper-parameters. On the embedded world, shorter training and fewer views
-#: keep a run on two cores below three minutes.
+#: The paper's table of hyper-parameters. On the embedded worlds, shorter training and fewer views
+#: keep a run on two cores at a few minutes.
 PRESETS: dict[str, dict[str, Any]] = {
     "cddb-hard": {"base_epochs": 5, "epochs": 8, "window": 100},
     "core50": {"base_epochs": 4, "epochs": 8, "window": 50},
@@ -136,5 +138,5 @@ PRESETS: dict[str, dict[str, Any]] = {
         "text_common": 0.3,
         "text_own": 0.3,
     },
-    "drawn": {"base_epochs": 2, "epochs": 8, "window": 50, "least_views": 16},
+    **on_embedded_worlds(base_epochs=2, epochs=8, window=50, least_views=16),
 }

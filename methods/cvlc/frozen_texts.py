@@ -9,6 +9,7 @@ import torch
 
 from fsdil_bench import Context, option
 
+from ..embedded import on_embedded_worlds
 from ..text_classifier import check_templates
 from .calibration import embed_frozen
 from .config import SINGLE_TEMPLATE, TEMPLATES
@@ -19,7 +20,7 @@ TEXTS: dict[str, dict[str, Any]] = {
     "cddb-hard": {},
     "core50": {},
     "domainnet": {"templates": SINGLE_TEMPLATE, "synonyms": False},
-    "drawn": {},
+    **on_embedded_worlds(),
 }
 
 

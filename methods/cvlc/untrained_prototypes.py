@@ -23,6 +23,7 @@ import torch
 
 from fsdil_bench import Batch, Context, RouterMethod, State, TrainDomain, option
 
+from ..embedded import on_embedded_worlds
 from . import domain_id
 from .calibration import INITIAL, embed_frozen
 from .domain_id import DomainStatistics
@@ -54,7 +55,7 @@ class FusedPrototypes(RouterMethod):
     """Prototypes of every domain, and a router."""
 
     Config = FusedConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = TEXTS | {"drawn": {"least_views": 16}}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = TEXTS | on_embedded_worlds(least_views=16)
     inputs = frozenset({"features"})
     inert: ClassVar[Mapping[str, str]] = {"batch_size": "it only says how views are encoded"}
 

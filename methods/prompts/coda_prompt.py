@@ -27,9 +27,8 @@ Different from the original:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -61,10 +60,6 @@ class CODAPrompt(AdaptedMethod):
     """Components of all domains in one sum."""
 
     Config: ClassVar[type] = Config
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        **AdaptedMethod.presets,
-        "drawn": {**AdaptedMethod.presets["drawn"], "lr": 0.003},
-    }
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

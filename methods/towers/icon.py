@@ -44,6 +44,7 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter
 
+from ..embedded import BUDGET, on_embedded_worlds
 from ..plain_views import plain_views
 from ..prompts.prompt_keys import require_blocks
 from .adapted_training import AdaptedConfig, AdaptedMethod
@@ -87,7 +88,7 @@ class ICON(AdaptedMethod):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
+        **on_embedded_worlds(**BUDGET),
     }
     inputs = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {

@@ -19,6 +19,8 @@ import torch
 from fsdil_bench import Context, Method, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, image_tokens, tower_shape
 
+from ..embedded import BUDGET, on_embedded_worlds
+
 
 @dataclass(frozen=True)
 class BaseTrainingConfig:
@@ -65,7 +67,7 @@ class TrainedAdditions(Method):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128},
-        "drawn": {"base_epochs": 2, "batch_size": 32, "steps": 50},
+        **on_embedded_worlds(**BUDGET),
     }
     inputs = frozenset({"images", "features"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -148,7 +149,49 @@ def test_memory_that_cannot_be_kept_is_refused(world: World) -> None:
         world.method(avalanche_method(odd), **FAST).learn(world.domain(0))
 
 
-@pytest.mark.parametrize("part", ["plugins", "evaluator", "model"])
+def with_plugins(how: str) -> Any:
+    """A strategy with a plugin of its own, which adds up the labels of what is trained on."""
+
+    def brings(config: Any, **parts: Any) -> Any:
+        from avalanche.training.plugins import SupervisedPlugin
+        from avalanche.training.supervised import EWC
+
+        class Sum(SupervisedPlugin):
+            total = 0
+
+            def after_training_iteration(self, strategy: Any, **_: Any) -> None:
+                self.total += int(strategy.mb_y.sum())
+
+        if how == "added":
+            parts["plugins"] += [Sum()]
+        elif how == "replaced":
+            parts["plugins"] = [Sum()]
+        else:
+            return EWC(ewc_lambda=1.0, plugins=[Sum()], **parts)
+        return EWC(ewc_lambda=1.0, **parts)
+
+    return avalanche_method(brings)
+
+
+def test_plugins_of_a_strategy_are_merged_with_those_of_the_harness(world: World) -> None:
+    """However they are given: the budget of steps holds, and what they know stays."""
+    learned = []
+    for how in ("added", "replaced", "given"):
+        method = world.method(with_plugins(how), **FAST, augment=False)
+        totals = []
+        for t in range(2):
+            method.learn(world.domain(t))
+            plans = json.loads(bytes(method.memory["plan"].tolist()))
+            known = [dict(plan[1]) for plan in plans if plan[0] == "dict"]
+            totals += [plan["total"][1] for plan in known if "total" in plan]
+        assert 0 < totals[0] < totals[1], "it is remembered from domain to domain"
+        learned.append((totals, weights(method)))
+    for totals, state in learned[1:]:
+        assert totals == learned[0][0]
+        assert same(state, learned[0][1])
+
+
+@pytest.mark.parametrize("part", ["evaluator", "model"])
 def test_a_part_that_is_given_twice_is_named(world: World, part: str) -> None:
     def twice(config: Any, **parts: Any) -> Any:
         from avalanche.training.supervised import Naive
@@ -157,7 +200,7 @@ def test_a_part_that_is_given_twice_is_named(world: World, part: str) -> None:
 
     with pytest.raises(PluginError, match=f"is given '{part}' twice") as refused:
         world.method(avalanche_method(twice), **FAST).learn(world.domain(0))
-    assert "parts['plugins'] += [MyPlugin()]" in refused.value.remedy
+    assert "plugins you may bring yourself" in refused.value.remedy
 
 
 def test_another_type_error_of_a_strategy_is_its_own(world: World) -> None:

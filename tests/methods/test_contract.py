@@ -84,7 +84,7 @@ def build(world: World, info: MethodInfo) -> Any:
 
 def test_names() -> None:
     assert list(ALL) == [
-        "cvlc", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
+        "cvlc", "cvlc-paper", "cvlc-lora", "cvlc-prompt", "cvlc-no-lsr", "cvlc-all-specific",
         "cvlc-single-template", "cvlc-no-text",
         "text-prototypes", "fused-prototypes", "cvlc-frozen",
         "zero-shot", "zero-shot-80", "ncm", "ncm-text", "slda", "ranpac", "linear-probe",
@@ -110,9 +110,10 @@ def test_presets_are_valid_options(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_method_has_presets_for_all_data_sets_or_needs_none(name: str) -> None:
-    everywhere = {"cddb-hard", "core50", "domainnet", "drawn"}
-    # Avalanche's strategies are for comparison on the embedded world.
-    wanted = {"drawn"} if name.startswith("avalanche-") else everywhere
+    embedded = {"drawn", "shelf", "forged"}
+    everywhere = {"cddb-hard", "core50", "domainnet", *embedded}
+    # Avalanche's strategies are for comparison on the embedded worlds.
+    wanted = embedded if name.startswith("avalanche-") else everywhere
     assert set(load_factory(ALL[name].factory, name).presets) in (set(), wanted)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import toy_plugin
@@ -141,10 +143,10 @@ def test_state_holds_nothing_that_grows_with_the_images(play):
 
 def test_every_variant_is_cvlc_under_other_options():
     infos = {i.name: i for i in fsdil_methods() if i.name.startswith("cvlc")}
-    assert len(infos) == 8
+    assert len(infos) == 9
     for info in infos.values():
         config = resolve(Config, info.overrides, owner="m", see="s")
-        assert (config == Config()) == (info.name == "cvlc")
+        assert (config == Config()) == (info.name in ("cvlc", "cvlc-paper"))
     for preset in CVLC.presets.values():
         resolve(Config, preset, owner="m", see="s")
 
@@ -222,6 +224,52 @@ def test_drop_last_rules_training_and_statistics_of_the_base(play, monkeypatch, 
     play(replace(QUICK, drop_last=drop), domains=1)
     assert (sum(trained), sum(reserved), sum(stored)) == (left, left, left)
     assert len(reserved) == len(stored) == 1
+
+
+def moments(features):
+    """Mean and unbiased covariance of PowerNorm-ed unit vectors, with the ridge of both loads."""
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    z = np.sign(unit) * (np.abs(unit) + 1e-8) ** 0.8
+    return z.mean(0), np.cov(z.T) + 2e-3 * np.eye(z.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("mode", "drop", "left_out"),
+    [("paper", None, 0), ("authors", None, 4), ("paper", True, 4), ("authors", False, 0)],
+)
+def test_reservation_counts_the_images_that_are_not_left_out(
+    play, monkeypatch, mode, drop, left_out
+):
+    """Which ones is found by trial: of each class, only one selection has these moments."""
+    known = []
+    originals = CVLC._originals
+
+    def note(self, domain):
+        found = originals(self, domain)
+        known.append((domain.features().double().numpy(), domain.labels.numpy(), found))
+        return found
+
+    monkeypatch.setattr(CVLC, "_originals", note)
+    play(replace(QUICK, mode=mode, drop_last=drop), domains=1)
+    [(features, labels, found)] = known
+    gone = 0
+    for k in range(3):
+        own = features[labels == k]
+        selections = [
+            np.delete(own, list(without), 0)
+            for count in range(5)
+            for without in itertools.combinations(range(len(own)), count)
+        ]
+        fits = [
+            rows
+            for rows in selections
+            if np.allclose(moments(rows)[0], found.means[k].numpy(), rtol=0, atol=1e-6)
+        ]
+        [rows] = fits
+        covariance = found.covariances[k].numpy()
+        np.testing.assert_allclose(covariance, moments(rows)[1], rtol=0, atol=1e-6)
+        gone += len(own) - len(rows)
+    assert (len(features), gone) == (36, left_out)
 
 
 def test_few_shot_domains_use_every_image_in_either_mode(play, monkeypatch):

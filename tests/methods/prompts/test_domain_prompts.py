@@ -154,7 +154,7 @@ def test_it_needs_a_text_tower(tmp_path: Path, name: str) -> None:
 
 def test_presets_are_valid_options(clip_world: ClipWorld, name: str) -> None:
     kind, _ = KINDS[name]
-    assert set(kind.presets) == {"cddb-hard", "core50", "domainnet", "drawn"}
+    assert set(kind.presets) == {"cddb-hard", "core50", "domainnet", "drawn", "shelf", "forged"}
     for preset in kind.presets.values():
         own = KINDS[name][1]
         blocks = {"blocks": list(range(BLOCKS))} if "blocks" in preset else {}
