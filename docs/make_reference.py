@@ -1,4 +1,4 @@
-"""Write docs/api.md, docs/hooks.md and the tables of docs/checking.md and docs/sealed.md.
+"""Write docs/api.md, docs/hooks.md and tables of docs/checking.md, commands.md and sealed.md.
 
     python docs/make_reference.py
 
@@ -52,15 +52,22 @@ API: dict[str, tuple[str, list[str]]] = {
     ),
     "Results": (
         "",
-        ["Record", "find_records", "load_runs", "load_accuracies", "scores", "write_leaderboards"],
+        [
+            "Record", "find_records", "load_boards", "Boards", "Board", "compare", "Comparison",
+            "plot", "Picture", "load_runs", "load_accuracies", "scores", "write_leaderboards",
+        ],
     ),
     "Launchers": (
         "[Sweeps](sweeps.md#other-machines) says how they are used.",
         ["Launcher", "LauncherSetup", "Task", "Resources", "Event"],
     ),
+    "Trackers": (
+        "[Trackers](tracking.md) says how they are used.",
+        ["Tracker", "TrackedRun", "FinishedDomain"],
+    ),
     "Avalanche": (
-        "[Avalanche](avalanche.md) has an example.",
-        ["avalanche_method", "AvalancheConfig"],
+        "[Avalanche](avalanche.md) has examples.",
+        ["stream_from_avalanche", "avalanche_method", "AvalancheConfig"],
     ),
     "Errors": (
         "The command line prints them as one message, without a traceback.",
@@ -108,7 +115,7 @@ The hooks return descriptors. They are cheap: a `factory` written as text (`"pac
 is imported only when a run needs it, so that listing never imports torch. In a single file it may
 be the object itself.
 """
-DESCRIPTORS = ["MethodInfo", "ScenarioInfo", "BackboneInfo", "LauncherInfo"]
+DESCRIPTORS = ["MethodInfo", "ScenarioInfo", "BackboneInfo", "LauncherInfo", "TrackerInfo"]
 
 
 def main() -> None:
@@ -119,11 +126,13 @@ def main() -> None:
 
 def pages() -> dict[Path, str]:
     """What each page should say."""
-    checking, sealed = DOCS / "checking.md", DOCS / "sealed.md"
+    checking, commands = DOCS / "checking.md", DOCS / "commands.md"
+    sealed = DOCS / "sealed.md"
     return {
         DOCS / "api.md": api_page(),
         DOCS / "hooks.md": hooks_page(),
         checking: with_checks(checking.read_text(encoding="utf-8")),
+        commands: with_exit_codes(commands.read_text(encoding="utf-8")),
         sealed: with_attacks(sealed.read_text(encoding="utf-8")),
     }
 
@@ -160,6 +169,15 @@ def with_checks(page: str) -> str:
     rows = [f"| `{name}` | {what} |" for name, what in asked.items()]
     table = "\n".join(["| check | what it asks |", "|---|---|", *rows])
     return between(page, "<!-- checks -->", "<!-- end of checks -->", table)
+
+
+def with_exit_codes(page: str) -> str:
+    """The page with the table of exit codes between its two marks."""
+    from fsdil_bench.exit_codes import MEANINGS
+
+    rows = [f"| {code} | {meaning} |" for code, meaning in MEANINGS.items()]
+    table = "\n".join(["| exit code | meaning |", "|---|---|", *rows])
+    return between(page, "<!-- exit codes -->", "<!-- end of exit codes -->", table)
 
 
 def with_attacks(page: str) -> str:

@@ -1,0 +1,114 @@
+"""Write the tables of docs/real-images.md from the boards in leaderboards/real-images.
+
+    python docs/make_real_images.py
+
+What stands outside the two marks of the page is written by hand. `tests/test_real_images_page.py`
+fails when the tables are not what this script writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fsdil_bench import Record, find_records
+from fsdil_bench.analysis.grouping import distinct_runs
+from fsdil_bench.report.leaderboards.formatting import ABSENT, escape_markdown
+
+DOCS = Path(__file__).parent
+BOARDS = DOCS.parent / "leaderboards" / "real-images"
+PAGE = DOCS / "real-images.md"
+BEGIN = "<!-- Made by docs/make_real_images.py from leaderboards/real-images: run it again. -->"
+END = "<!-- From here on by hand. -->"
+
+SETS = {"pacs": "PACS", "folder": "Emoji"}
+METRICS = ("AA*", "FA*", "Avg", "Last")
+
+
+def main() -> None:
+    """Put the tables into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}", encoding="utf-8")
+
+
+def tables(folder: Path = BOARDS) -> str:
+    """A heading and a table for every board, those of all images first."""
+    values = json.loads((folder / "leaderboards.json").read_text(encoding="utf-8"))
+    known = {r.run_id: r for r in distinct_runs(find_records(folder / "records", strict=True))}
+    boards = [board for board in values["boards"] if any(row["run_ids"] for row in board["rows"])]
+    order = list(SETS)
+    boards.sort(key=lambda b: (-sum(tests(b, known)), order.index(b["dataset"]), b["shots"]))
+    return "\n\n".join(part for board in boards for part in section(board, known))
+
+
+def section(board: Mapping[str, Any], known: Mapping[str, Record]) -> Iterable[str]:
+    """What a board is about, and its rows."""
+    rows = [row for row in board["rows"] if row["run_ids"]]
+    domains = ", ".join(
+        f"{domain['name']} ({domain['train']} and {domain['test']})"
+        for domain in a_record(board, known).scenario["domains"]
+    )
+    shots = f"{board['shots']} shot" + ("" if board["shots"] == 1 else "s")
+    yield f"### {SETS[board['dataset']]}, {sum(tests(board, known)):,} test images, {shots}"
+    seeds = sorted({seed for row in rows for seed in row["seeds"]})
+    yield (f"Images to train and to test on: {domains}. {len(seeds)} seed{'s' * (len(seeds) > 1)}.")
+    heads = ["method", "AA\\*", "95 %", "FA\\*", "Avg", "Last", "routed right", "AA\\* if told",
+             "s to learn", "ms an image"]  # fmt: skip
+    yield table([heads, *(cells(row) for row in rows)])
+
+
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """A row of a board in short."""
+    best, scores = row["scores"]["AA*"], row["scores"]
+    mark = {"best": "**{}**", "tied": "{} ≈"}.get(best["place"], "{}")
+    return [
+        escape_markdown(name_of(row)),
+        mark.format(with_spread(best)),
+        f"{best['low']:.1f} to {best['high']:.1f}",
+        *(with_spread(scores[metric]) for metric in METRICS[1:]),
+        ABSENT if row["routing"] is None else f"{row['routing']:.0f} %",
+        ABSENT if row["oracle"] is None else f"{row['oracle']:.1f}",
+        f"{row['cost']['learn_seconds']:.0f}",
+        f"{1000 * row['cost']['predict_per_image']:.1f}",
+    ]
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """The label of a row; rows that differ in their sentences alone say which they are."""
+    if row["label"] == row["method"]:
+        return str(row["label"])
+    sentences = row["config"]["templates"]
+    which = f"“{sentences[0]}”" if len(sentences) == 1 else f"{len(sentences)} templates"
+    return f"{row['method']}, {which}"
+
+
+def with_spread(score: Mapping[str, Any]) -> str:
+    """The mean over seeds, with the standard deviation if there are several."""
+    if score["mean"] is None:
+        return ABSENT
+    spread = f" ± {score['std']:.1f}" if score["std"] is not None else ""
+    return f"{score['mean']:.1f}{spread}"
+
+
+def tests(board: Mapping[str, Any], known: Mapping[str, Record]) -> list[int]:
+    """The test images of each domain."""
+    return [domain["test"] for domain in a_record(board, known).scenario["domains"]]
+
+
+def a_record(board: Mapping[str, Any], known: Mapping[str, Record]) -> Record:
+    """Any record of a board: all have the same images."""
+    return next(known[run] for row in board["rows"] for run in row["run_ids"])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first row has the headings, the first column has words."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|:--" + "|--:" * (len(rows[0]) - 1) + "|", *lines[1:]])
+
+
+if __name__ == "__main__":
+    main()
