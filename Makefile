@@ -5,16 +5,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-machine test-lowest lint boards bench docs clean
+.PHONY: demo test test-slow test-slurm test-machine test-lowest lint boards results bench docs clean
 
 demo: $(VENV)/.installed  ## run the main job on the embedded world
-	$(BIN)/fsdil-bench run --method cvlc --scenario drawn-1shot
+	$(BIN)/fsdil-bench run --method cvlc --scenario shelf-1shot
 
 test: $(VENV)/.installed-dev lint  ## style, types and all tests but the slow ones
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/.installed-dev  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-slurm: $(VENV)/.installed-dev  ## the Slurm launcher on a real Slurm of one node (Debian: slurm-wlm, munge)
+	$(BIN)/python -m pytest -m slurm tests/sweeps/test_real_slurm.py
 
 test-machine: $(VENV)/.installed-dev  ## what depends on the system: locks, processes, resuming
 	$(BIN)/python -m pytest $(addprefix tests/,system/test_locks.py runs/test_sealed.py runs/test_resume.py cache)
@@ -30,11 +33,16 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy fsdil_bench methods scenarios
 
+boards: BOARDS := leaderboards fsdil_bench/analysis/published.json
 boards: $(VENV)/.installed  ## the leaderboards again from their records; fails where they differ
 	$(BIN)/fsdil-bench leaderboard leaderboards/records --out leaderboards --thumbnails
-	@git --no-pager diff --stat -- leaderboards
-	@test -z "$$(git status --porcelain -- leaderboards)" || \
-		{ echo "leaderboards/ is not what its records say: commit what is there now"; exit 1; }
+	$(BIN)/python -m fsdil_bench.report.leaderboards.publish leaderboards/leaderboards.json
+	@git --no-pager diff --stat -- $(BOARDS)
+	@test -z "$$(git status --porcelain -- $(BOARDS))" || \
+		{ echo "the boards are not what their records say: commit what is there now"; exit 1; }
+
+results: $(VENV)/.installed-dev  ## docs/results.md and its pictures, from the leaderboards
+	$(BIN)/python docs/make_results.py
 
 bench: $(VENV)/.installed  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks

@@ -114,3 +114,17 @@ def call(monkeypatch, capsys, tmp_path):
         return code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def reference():
+    """Arrays that functions of CVLC's authors gave, where FSDIL_TEST_ASSETS has them."""
+    import numpy as np
+
+    def load(name):
+        path = Path(os.environ.get("FSDIL_TEST_ASSETS", "")) / "fixtures" / f"{name}.npz"
+        if not ("FSDIL_TEST_ASSETS" in os.environ and path.is_file()):
+            pytest.skip(f"FSDIL_TEST_ASSETS names no folder with fixtures/{name}.npz")
+        return dict(np.load(path))
+
+    return load

@@ -47,14 +47,18 @@ CLUSTER = "needs a cluster; tests/sweeps runs these launchers on small ones"
 SLOW = "run by the slow tests of tests/test_examples.py"
 
 INSTEAD = {
+    "fsdil-bench view runs": Instead("serves until it is interrupted; tests/view does that"),
     "make demo": Instead(f"{INSTALLS}, {TRAINS}"),
     "make test": Instead("is what runs this test"),
     "pip install 'fsdil-bench[avalanche]'": Instead(INSTALLS),
+    "pip install 'fsdil-bench[hub]'": Instead(INSTALLS),
+    "pip install 'fsdil-bench[mlflow]'": Instead(INSTALLS),
+    "pip install 'fsdil-bench[plots]'": Instead(INSTALLS),
     "pip install 'fsdil-bench[ray]'": Instead(INSTALLS),
     "pip install 'fsdil-bench[slurm]'": Instead(INSTALLS),
     "pip install 'fsdil-bench[synonyms]'": Instead(INSTALLS),
     **{
-        f"fsdil-bench sweep sweeps/drawn.toml --launcher {options}": Instead(CLUSTER)
+        f"fsdil-bench sweep sweeps/embedded.toml --launcher {options}": Instead(CLUSTER)
         for options in (
             "ray --launcher-set address=head:6379",
             "slurm --launcher-set partition=gpu --launcher-set time=240",
@@ -66,7 +70,7 @@ INSTEAD = {
     "python -m pytest examples/fsdil-hello": Instead(SLOW),
     "fsdil-bench sweep --methods ncm,slda,ranpac --scenarios drawn --shots 1,2,4,8 --seeds 0-2 "
     "--jobs 2": Instead("36 runs", more="--shots 1 --seeds 0"),
-    "fsdil-bench sweep sweeps/drawn.toml --jobs 2 --dry-run": Instead(
+    "fsdil-bench sweep sweeps/embedded.toml --jobs 2 --dry-run": Instead(
         REHEARSES, more="--on records"
     ),
     "fsdil-bench sweep sweeps/paper.toml --dry-run --on rtx-4090": Instead(
@@ -83,6 +87,12 @@ INSTEAD = {
     "fsdil-bench run --method ncm --scenario folder-4shot --data ~/pacs "
     "--scenario-set drop_duplicates=true": Instead(
         "the tree of the tests has few images, over and over; tests/scenarios drops them"
+    ),
+    "fsdil-bench run --method ncm --scenario imagenet-c-4shot@corrupted --data ~/imagenet-c "
+    "--scenario-set severity=5": Instead("needs 50 GB; tests/scenarios runs it on a small tree"),
+    "fsdil-bench run --method ncm --scenario sources-4shot --data ~/sets --scenario-set "
+    'domains=\'{"written": "torchvision:MNIST", "street": "torchvision:SVHN"}\'': Instead(
+        "needs published files; tests/scenarios runs it on small ones"
     ),
     "ln -s /datasets/CORe50 $FSDIL_DATA/core50": Instead("a place of the reader's"),
     "fsdil-bench run --method ncm --scenario core50-1shot": Instead(
@@ -134,6 +144,9 @@ INSTEAD = {
     "python -m fsdil_scenarios.forged.profile": Instead("draws and embeds for a minute"),
     "python -m fsdil_scenarios.tiny_clip.profile": Instead("draws and embeds for a minute"),
     "export OPENAI_API_KEY=...": Instead("a secret of the reader's"),
+    'eval "$(fsdil-bench completion bash)"': Instead(
+        "sets up the reader's shell", run="fsdil-bench completion bash"
+    ),
     "python -m fsdil_scenarios.names.generate --classes names.json --out synonyms.json "
     "--model gpt-4o-mini": Instead("asks a language model"),
     "python -m fsdil_scenarios.names.generate --classes ~/pets --out synonyms.json "
@@ -238,14 +251,15 @@ def check_without_running(words: list[str], page: str) -> None:
 
             known = open_clip.get_pretrained_cfg("ViT-B-16-quickgelu", "openai")
             assert known["hf_hub"].strip("/") == repository
-        case ["ln" | "export", *_]:
+        case ["ln" | "export" | "eval", *_]:
             pass  # shell
         case _:
             raise AssertionError(f"{page}: {shlex.join(words)}: there is no way to check it")
 
 
 def small_weights(patch: pytest.MonkeyPatch) -> None:
-    """A small model in place of ViT-B/16, and a checkpoint with a config beside it."""
+    """A small model in place of ViT-B/16, a checkpoint with a config beside it, and both towers in
+    files of their own."""
     import open_clip
     from clip_world import CONFIG, random_model
     from safetensors.torch import save_file
@@ -253,7 +267,12 @@ def small_weights(patch: pytest.MonkeyPatch) -> None:
     model = random_model(0)
     patch.setattr(open_clip, "create_model", lambda *_, **__: model)
     Path("folder").mkdir()
-    save_file(model.state_dict(), "folder/open_clip_model.safetensors")
+    state = model.state_dict()
+    image = {name: value for name, value in state.items() if name.startswith("visual.")}
+    save_file(state, "folder/open_clip_model.safetensors")
+    save_file(image, "visual.safetensors")
+    save_file({n: v for n, v in state.items() if n not in image}, "text.safetensors")
+    Path("config.json").write_text(json.dumps(CONFIG))
     Path("folder/open_clip_config.json").write_text(json.dumps({"model_cfg": CONFIG}))
 
 
@@ -286,7 +305,7 @@ def installed(name: str):
 
 #: What must be there before a page is read.
 PREPARED = {
-    "README.md": published("leaderboards/records/drawn-1shot/cvlc", method="cvlc"),
+    "README.md": published("leaderboards/records/drawn-1shot/slda", method="slda"),
     "docs/backbones.md": small_weights,
     "docs/commands.md": sweep_files,
     "docs/cost.md": sweep_files,

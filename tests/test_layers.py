@@ -19,8 +19,9 @@ HARNESS = Path(fsdil_bench.__file__).parent
 
 #: From the bottom to the top. Folders in one line do not import each other.
 LAYERS = (
+    ("exit_codes",),
     ("errors",),
-    ("adapters", "progress", "seeds"),
+    ("adapters", "progress", "seeds", "shown"),
     ("system",),
     ("plugins",),
     ("cache",),
@@ -29,7 +30,8 @@ LAYERS = (
     ("records",),
     ("runs",),
     ("analysis", "avalanche", "checks", "forecast"),
-    ("report", "sweeps"),
+    ("report", "sweeps", "trackers"),
+    ("view",),
     ("cli",),
     ("__init__", "__main__"),
 )

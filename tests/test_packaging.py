@@ -33,7 +33,8 @@ def test_wheel_holds_every_module_and_data_file(wheel):
     for data in ("drawn/classes.json", "tiny_clip/model.json", "tiny_clip/vocabulary.json",
                  "tiny_clip/weights.safetensors"):  # fmt: skip
         assert f"fsdil_scenarios/{data}" in names
-    for data in ("py.typed", "records/record.schema.json", "analysis/paper/results.csv"):
+    for data in ("py.typed", "records/record.schema.json", "analysis/paper/results.csv",
+                 "analysis/published.json"):  # fmt: skip
         assert f"fsdil_bench/{data}" in names
     for asset in ("page.html", "page.css", "main.js"):
         assert f"fsdil_bench/report/leaderboards/assets/{asset}" in names

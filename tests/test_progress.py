@@ -3,10 +3,12 @@ from __future__ import annotations
 import io
 import re
 import time
+from contextlib import suppress
 
 from sweep_processes import wait_for
 
-from fsdil_bench.progress import PlainProgress
+from fsdil_bench import progress as module
+from fsdil_bench.progress import NotebookProgress, PlainProgress, Progress, shown
 
 
 def test_plain_lines_join_phases_of_one_name():
@@ -66,3 +68,64 @@ def test_a_phase_that_does_not_advance_is_not_silent_either(monkeypatch):
     clock.now += 1000
     time.sleep(0.1)  # nothing is under way: nothing may come
     assert stream.getvalue().count("\n") == 2
+
+
+class Kernel:
+    """Takes the place of IPython's display: one line, and how often it changed."""
+
+    def __init__(self, monkeypatch):
+        import IPython.display
+
+        self.lines = []
+        monkeypatch.setattr(IPython.display, "display", self.show)
+
+    def show(self, bundle, *, raw, display_id):
+        assert raw
+        assert display_id
+        self.lines.append(bundle["text/plain"])
+        return self
+
+    def update(self, bundle, *, raw):
+        assert raw
+        self.lines.append(bundle["text/plain"])
+
+
+def test_a_notebook_has_one_line(monkeypatch, capsys):
+    kernel, now = Kernel(monkeypatch), [0.0]
+    line = NotebookProgress("ncm on toy", clock=lambda: now[0])
+    with line.phase("domain 1: learning", 500):
+        for _ in range(500):
+            now[0] += 0.01
+            line.advance()
+    line.say("domain 1/2 d0                60.0")
+    with line.phase("domain 2: testing"):
+        now[0] += 1
+        line.say("warning: <odd>")
+        line.advance()
+    line.close(done=True)
+    assert kernel.lines[0] == "ncm on toy"
+    assert kernel.lines[-1] == "ncm on toy: 6.0 s"
+    assert "ncm on toy | domain 1: learning 30 of 500" in kernel.lines
+    assert "ncm on toy | domain 1/2 d0 60.0 | domain 2: testing" in kernel.lines
+    assert len(kernel.lines) < 25
+    assert capsys.readouterr().out == "warning: <odd>\n"
+
+
+def test_where_progress_is_shown(monkeypatch):
+    given = Progress()
+    with shown(given, "x") as line:
+        assert line is given
+    for asked, kind in ((None, Progress), (False, Progress), (True, PlainProgress)):
+        with shown(asked, "x") as line:
+            assert type(line) is kind
+    kernel = Kernel(monkeypatch)
+    monkeypatch.setattr(module, "_in_notebook", lambda: True)
+    with shown(False, "x") as line:
+        assert type(line) is Progress
+    assert kernel.lines == []
+    with shown(None, "x") as line:
+        assert type(line) is NotebookProgress
+    assert re.fullmatch(r"x: \d\.\d s", kernel.lines[-1])
+    with suppress(KeyboardInterrupt), shown(None, "x"):
+        raise KeyboardInterrupt
+    assert kernel.lines[-1].startswith("x: stopped after ")

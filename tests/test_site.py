@@ -77,3 +77,13 @@ def text_of(page: Path) -> str:
     """What a page says, without markup, blanks made one."""
     body = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_language_models_find_the_pages(site):
+    """The links of llms.txt lead to pages of the site; the other file has the text of all."""
+    told = (site / "llms.txt").read_text(encoding="utf-8")
+    targets = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", told, re.MULTILINE)
+    assert len(targets) > 30
+    assert not [target for target in targets if not (site / target).is_file()]
+    whole = (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert (ROOT / "docs/contracts.md").read_text(encoding="utf-8").strip() in whole

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import open_clip
@@ -37,7 +35,6 @@ HEAD = WIDTH // HEADS
 VISION = {"image_size": 16, "patch_size": 8, "width": WIDTH, "layers": DEPTH, "head_width": HEAD}
 TEXT = {"context_length": 12, "vocab_size": 40, "width": WIDTH, "heads": HEADS, "layers": DEPTH}
 END = 39
-FIXTURE = Path(os.environ.get("FSDIL_TEST_ASSETS", "")) / "fixtures" / "a_attention.npz"
 
 
 def build(kind=CLIP, vision=(), text=()):
@@ -231,11 +228,8 @@ def test_attention_is_the_formula(model, per_head, causal):
     assert close(attention(layer, x, with_all, mask, extra), expected)
 
 
-@pytest.mark.skipif(
-    not FIXTURE.is_file(), reason="FSDIL_TEST_ASSETS names no folder with fixtures/a_attention.npz"
-)
-def test_attention_agrees_with_stored_values():
-    stored = {name: torch.from_numpy(value) for name, value in np.load(FIXTURE).items()}
+def test_authors_values(reference):
+    stored = {name: torch.as_tensor(value) for name, value in reference("a_attention").items()}
     x = stored["x"].transpose(0, 1)
     layer = torch.nn.MultiheadAttention(x.shape[2], int(stored["num_heads"]))
     own = ("in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias")

@@ -6,14 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from pacs_folder import ASSETS, CLASSES, ORDER, PACS, part_of_pacs
 
 import fsdil_bench
 from fsdil_bench.plugins.registry import load_registry
 
-ASSETS = os.environ.get("FSDIL_TEST_ASSETS", "")
-PACS = Path(ASSETS) / "data" / "pacs"
-ORDER = ["photo", "art_painting", "cartoon", "sketch"]
-CLASSES = ["dog", "elephant", "giraffe", "guitar", "horse", "house", "person"]
 PLUGIN = Path(__file__).with_name("vit_b16_plugin.py")
 SHORT = {"base_epochs": 1, "epochs": 1, "least_views": 2}
 
@@ -42,16 +39,6 @@ def run(registry, method, out, scenario="pacs-2shot", data=PACS, **options):
     rounded = {name: round(value, 2) for name, value in record.metrics.items()}
     print(method, scenario, record.spec["backbone"], rounded, record.matrix[-1])
     return record
-
-
-def part_of_pacs(folder, classes, each):
-    """A tree with some of the classes, and at most so many images of each."""
-    for domain in ORDER:
-        for name in classes:
-            (folder / domain / name).mkdir(parents=True)
-            for file in sorted((PACS / domain / name).iterdir())[:each]:
-                (folder / domain / name / file.name).symlink_to(file)
-    return folder
 
 
 @pytest.mark.parametrize("method", ["zero-shot", "ncm"])

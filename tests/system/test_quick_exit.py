@@ -39,6 +39,6 @@ def test_threads_exit_functions_and_output_are_not_lost():
 
 
 def test_the_command_keeps_its_exit_codes():
-    for words, code in (["--version"], 0), (["run", "--method", "ncm"], 2), (["show", "/no"], 1):
+    for words, code in (["--version"], 0), (["run", "--method", "ncm"], 2), (["show", "/no"], 2):
         done = subprocess.run([sys.executable, "-m", "fsdil_bench", *words], capture_output=True)
         assert done.returncode == code, done.stderr

@@ -1,0 +1,49 @@
+"""Real pictures under real towers in three files: config, image tower and text tower."""
+
+from __future__ import annotations
+
+import pytest
+import real_images
+from pacs_folder import ASSETS, CLASSES, PACS, part_of_pacs
+
+import fsdil_bench
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(
+        not (
+            ASSETS and PACS.is_dir() and (real_images.weights() / real_images.TEXT_TOWER).is_dir()
+        ),
+        reason="FSDIL_TEST_ASSETS names no folder with data/pacs and weights of both towers",
+    ),
+]
+
+
+def test_photographs_and_sketches_are_nearest_to_their_names(tmp_path):
+    """Fourteen test images of each domain; the names alone, which is what the tower learned."""
+    backbone = real_images.write_towers(tmp_path / "towers")
+    data = part_of_pacs(tmp_path / "pacs", CLASSES, 3, ["photo", "sketch"])
+    record = fsdil_bench.run(
+        "zero-shot", "folder-1shot", data=data, base="photo", backbone=backbone,
+        config={"templates": ("{}",)}, scenario_options={"test_fraction": 0.6}, out=tmp_path,
+    )  # fmt: skip
+    print(record.matrix)
+    assert [domain["test"] for domain in record.scenario["domains"]] == [14, 14]
+    assert record.matrix[-1][0] == 100
+    assert record.matrix[-1][1] > 70
+    names = (real_images.CONFIG, real_images.IMAGE, real_images.TEXT)
+    assert record.spec["backbone"] == "{}:{}+{}".format(*names)
+    assert [side["from"] for side in record.method["backbone"].values()] == list(names)
+
+
+def test_the_script_says_what_is_missing(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("sys.argv", ["real_images.py", "--out", str(tmp_path / "towers")])
+    monkeypatch.setenv("FSDIL_TEST_ASSETS", str(tmp_path))
+    with pytest.raises(SystemExit):
+        real_images.main()
+    assert f"no folder {tmp_path}/weights" in capsys.readouterr().err
+    monkeypatch.delenv("FSDIL_TEST_ASSETS")
+    with pytest.raises(SystemExit):
+        real_images.main()
+    assert "FSDIL_TEST_ASSETS" in capsys.readouterr().err
+    assert not (tmp_path / "towers").exists()

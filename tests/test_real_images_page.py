@@ -1,0 +1,38 @@
+"""The boards of real images come from their records, and the page has their numbers."""
+
+from __future__ import annotations
+
+import runpy
+
+import doc_blocks as docs
+
+from fsdil_bench import find_records
+from fsdil_bench.report.leaderboards import write_leaderboards
+
+SCRIPT = runpy.run_path(str(docs.ROOT / "docs/make_real_images.py"))
+BOARDS = docs.ROOT / "leaderboards" / "real-images"
+TITLE = "Real images, distilled text tower"
+
+
+def test_the_tables_are_current():
+    page = (docs.ROOT / "docs/real-images.md").read_text(encoding="utf-8")
+    begin, end = SCRIPT["BEGIN"], SCRIPT["END"]
+    made = page.partition(begin)[2].partition(end)[0].strip()
+    assert made == SCRIPT["tables"](), "run: python docs/make_real_images.py"
+    assert TITLE in page
+
+
+def test_the_boards_come_from_their_records_and_say_what_is_special(tmp_path):
+    write_leaderboards(find_records(BOARDS / "records"), tmp_path, title=TITLE)
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert made == {p.name: p.read_bytes() for p in BOARDS.iterdir() if p.is_file()}
+    assert TITLE in made["README.md"].decode()
+    assert TITLE in made["index.html"].decode()
+
+
+def test_every_record_has_the_distilled_tower():
+    records = find_records(BOARDS / "records", strict=True)
+    assert records
+    for record in records:
+        image, text = (record.method["backbone"][side]["from"] for side in ("image", "text"))
+        assert (image, text) == ("openai-visual.safetensors", "distilled-text.safetensors")
