@@ -35,8 +35,8 @@ CHOICES = PROJECT / "leaderboards" / "tuning"
 CHOSEN = PROJECT / "methods" / "chosen.json"
 WORLDS = ("drawn", "shelf", "forged")
 SHOTS = 4
-#: Base images of a class: about a thousand in all, so a trial takes half a minute.
-BASE_LIMITS = {"drawn": 40, "shelf": 20, "forged": None}
+#: Base images of a class: at most about a thousand in all, so a trial takes half a minute.
+BASE_LIMITS = {"drawn": 40, "shelf": None, "forged": None}
 
 STRIDE = 4.0  # between two rates of a climb
 CVLC = (
@@ -55,8 +55,8 @@ OTHERS = (
 #: Methods that take the choice of another one, of which they are a setting.
 SAME_AS = {"base-only": "finetune", "wise-ft-streaming": "wise-ft"}
 
-#: CVLC counts passes over the few shots: twice as many are about the fifty steps of the others.
-EPOCHS = (8, 16)
+#: CVLC counts passes over the few shots: these are at most about the fifty steps of the others.
+EPOCHS = {"drawn": (8, 16), "shelf": (4, 8), "forged": (8, 16)}
 STEPS = (25, 50)  # half the budget, or all of it
 
 
@@ -94,7 +94,7 @@ def choose(method: str, world: str, registry: Registry, out: Path) -> list[Choic
     """The choices of a method on a world: its learning rate, and perhaps its number of steps."""
     found = [climb(method, world, registry, out)]
     for option in options_of(method)[1:]:
-        values = EPOCHS if option == "epochs" else STEPS
+        values = EPOCHS[world] if option == "epochs" else STEPS
         config = {"lr": found[0].chosen}
         found.append(tried(request_of(method, world, config), registry, out, option, values))
     return found

@@ -22,6 +22,7 @@ _UNITS = {"": 1} | {
     for binary, base in (("", 1000), ("I", 1024))
 }
 _TARGET = 0.9  # of the limit is left, so that not every new entry evicts another
+_ROUNDS = 3  # of eviction, where others store faster than this
 _BUSY = 10  # seconds to wait for a file that other processes read or write
 
 
@@ -51,12 +52,17 @@ def array_files(folder: Path) -> dict[Path, int]:
 def evict(folder: Path, limit: int) -> None:
     """Delete the entries used longest ago if the files are larger than `limit` together.
 
-    One process does this at a time; the other processes do not wait for it.
+    One process does this at a time; the other processes do not wait for it. What they have stored
+    in the meantime is looked at again, a few times at most.
     """
-    if sum(array_files(folder).values()) > limit:
-        with suppress(OSError, sqlite3.Error), locked(folder / "eviction.lock", 0) as alone:
-            if alone:
-                _shrink(array_files(folder), int(_TARGET * limit))
+    if sum(array_files(folder).values()) <= limit:
+        return
+    with suppress(OSError, sqlite3.Error), locked(folder / "eviction.lock", 0) as alone:
+        for _ in range(_ROUNDS if alone else 0):
+            files = array_files(folder)
+            if sum(files.values()) <= limit:
+                break
+            _shrink(files, int(_TARGET * limit))
 
 
 def _shrink(files: dict[Path, int], target: int) -> None:

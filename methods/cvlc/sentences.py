@@ -36,7 +36,7 @@ class Sentences:
         # For a class without synonyms only its name counts.
         rich = [k for k, each in enumerate(context.synonyms) if each and config.synonyms]
         self.rich = torch.tensor(rich, dtype=torch.long, device=context.device)
-        words = [context.synonyms[k] for k in rich]
+        words = [context.synonyms[k][: config.most_synonyms] for k in rich]
         self.synonyms = self._tokenise(config, words) if words else None
 
     def prototypes(

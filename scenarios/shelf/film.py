@@ -15,7 +15,7 @@ from .places import WIDE
 from .sessions import Session
 
 TURN = 50.0  # degrees to either side: the front with its marks stays in sight
-PERIODS = (26.0, 60.0)  # frames of one swing to and fro
+PERIODS = (18.0, 42.0)  # frames of one swing to and fro
 
 
 @dataclass(frozen=True)
