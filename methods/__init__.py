@@ -14,6 +14,7 @@ from typing import Any
 
 from fsdil_bench import MethodInfo, hookimpl
 
+from .cvlc.config import PAPER_TRAINING
 from .frozen.imagenet_templates import IMAGENET_TEMPLATES
 
 _CVLC = ("cvlc.method:CVLC", "CVLC, 2026")
@@ -27,8 +28,10 @@ _CHOSEN: dict[str, dict[str, Any]] = json.loads(
 
 def _method(name: str, factory: str, paper: str, summary: str, **more: Any) -> MethodInfo:
     """A row of the table; `factory` is file and class in this folder."""
-    chosen = _CHOSEN.get(name, {})
-    return MethodInfo(name, summary, f"fsdil_methods.{factory}", paper, presets=chosen, **more)
+    presets = _CHOSEN.get(name, {})
+    return MethodInfo(
+        name, summary, f"fsdil_methods.{factory}", paper, **{"presets": presets, **more}
+    )
 
 
 # fmt: off
@@ -38,8 +41,8 @@ METHODS = [
             "continual vision-language consolidation: "
             "adapted towers, calibrated prototypes, a router",
             needs_text=True),
-    _method("cvlc-paper", *_CVLC, "CVLC with the paper's learning rates on every data set",
-            needs_text=True),
+    _method("cvlc-paper", *_CVLC, "CVLC as long and as fast as in the paper on every data set",
+            needs_text=True, presets=PAPER_TRAINING),
     _method("cvlc-lora", *_CVLC, "CVLC with LoRA instead of coalescent projections",
             needs_text=True, overrides={"adapter": "lora"}),
     _method("cvlc-prompt", *_CVLC, "CVLC with deep prompts instead of coalescent projections",

@@ -21,7 +21,7 @@ from typing import Any
 
 from fsdil_bench import AvalancheConfig, avalanche_method, option
 
-from .embedded import BUDGET, on_embedded_worlds
+from .embedded import LIMITS, on_embedded_worlds
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def replay(config: ReplayConfig, **parts: Any) -> Any:
     return Replay(mem_size=config.kept_images, **parts)
 
 
-PRESETS = on_embedded_worlds(**BUDGET)
+PRESETS = on_embedded_worlds(*LIMITS)
 NaiveMethod = avalanche_method(naive, presets=PRESETS)
 EWCMethod = avalanche_method(ewc, config=EWCConfig, presets=PRESETS)
 LwFMethod = avalanche_method(lwf, config=LwFConfig, presets=PRESETS)

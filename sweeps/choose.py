@@ -55,9 +55,9 @@ OTHERS = (
 #: Methods that take the choice of another one, of which they are a setting.
 SAME_AS = {"base-only": "finetune", "wise-ft-streaming": "wise-ft"}
 
-#: CVLC counts passes over the few shots: these are at most about the fifty steps of the others.
-EPOCHS = {"drawn": (8, 16), "shelf": (4, 8), "forged": (8, 16)}
-STEPS = (25, 50)  # half the budget, or all of it
+#: Half of what a budget allows, and all of it. CVLC counts passes over the few shots.
+STEPS = {"drawn": (12, 25), "shelf": (12, 25), "forged": (25, 50)}
+EPOCHS = {"drawn": (4, 8), "shelf": (2, 4), "forged": (8, 16)}
 
 
 def options_of(method: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def choose(method: str, world: str, registry: Registry, out: Path) -> list[Choic
     """The choices of a method on a world: its learning rate, and perhaps its number of steps."""
     found = [climb(method, world, registry, out)]
     for option in options_of(method)[1:]:
-        values = EPOCHS[world] if option == "epochs" else STEPS
+        values = (EPOCHS if option == "epochs" else STEPS)[world]
         config = {"lr": found[0].chosen}
         found.append(tried(request_of(method, world, config), registry, out, option, values))
     return found

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from fsdil_bench import Context, option
 
-from ..embedded import on_embedded_worlds
 from ..text_classifier import check_templates
 from .calibration import embed_frozen
-from .config import SINGLE_TEMPLATE, TEMPLATES
+from .config import TEMPLATES
 from .text_prototypes import text_prototypes
-
-#: CVLC's texts for each data set.
-TEXTS: dict[str, dict[str, Any]] = {
-    "cddb-hard": {},
-    "core50": {},
-    "domainnet": {"templates": SINGLE_TEMPLATE, "synonyms": False},
-    **on_embedded_worlds(),
-}
 
 
 @dataclass(frozen=True)
@@ -32,6 +22,7 @@ class TextConfig:
         TEMPLATES, "sentences with {} for the class name; a JSON list"
     )
     synonyms: bool = option(True, "mix synonyms into the prototypes if there are any")
+    most_synonyms: int = option(10, "synonyms of a class that are used, at most", minimum=1)
     synonym_share: float = option(0.5, "share of the synonyms", minimum=0, maximum=1)
     tau: float = option(1.0, "temperature of the synonyms' weights", minimum=1e-6)
 
@@ -47,7 +38,7 @@ def text_prototypes_of(context: Context, power: float | None = None) -> torch.Te
     found = text_prototypes(names)
     rich = [k for k, words in enumerate(context.synonyms) if words and config.synonyms]
     if rich:
-        least = min(len(context.synonyms[k]) for k in rich)
+        least = min(config.most_synonyms, *(len(context.synonyms[k]) for k in rich))
         words = [list(context.synonyms[k])[:least] for k in rich]
         synonyms = _embedded(context, words, power)
         found[rich] = text_prototypes(names[rich], synonyms, config.synonym_share, config.tau)

@@ -26,9 +26,13 @@ from fsdil_bench import Batch, Context, RouterMethod, State, TrainDomain, option
 from ..embedded import on_embedded_worlds
 from . import domain_id
 from .calibration import INITIAL, embed_frozen
+from .config import TEXTS
 from .domain_id import DomainStatistics
-from .frozen_texts import TEXTS, TextConfig, text_prototypes_of
+from .frozen_texts import TextConfig, text_prototypes_of
 from .visual_prototypes import class_means, fuse, logits, passes, stored_prototypes
+
+#: As many as CVLC has.
+_VIEWS = on_embedded_worlds(least_views=16)
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,9 @@ class FusedPrototypes(RouterMethod):
     """Prototypes of every domain, and a router."""
 
     Config = FusedConfig
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = TEXTS | on_embedded_worlds(least_views=16)
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        name: texts | _VIEWS.get(name, {}) for name, texts in TEXTS.items()
+    }
     inputs = frozenset({"features"})
     inert: ClassVar[Mapping[str, str]] = {"batch_size": "it only says how views are encoded"}
 

@@ -18,7 +18,8 @@ import torch
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain
 
-from .frozen_texts import TEXTS, TextConfig, text_prototypes_of
+from .config import TEXTS
+from .frozen_texts import TextConfig, text_prototypes_of
 
 
 class TextPrototypes(Method):

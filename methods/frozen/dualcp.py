@@ -33,7 +33,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, RequestError, State, TrainDomain, option
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import on_embedded_worlds
 from ..moments import class_means, moments
 from ..prompts.kmeans_router import kmeans
 from ..resampling import draw, factors, shrunk_within
@@ -70,7 +70,7 @@ class DualCPLite(Method):
         "cddb-hard": {"base_epochs": 5},
         "core50": {"base_epochs": 5},
         "domainnet": {"base_epochs": 5},
-        **on_embedded_worlds(base_epochs=BUDGET["base_epochs"], steps=BUDGET["steps"]),
+        **on_embedded_worlds("base_epochs", "steps"),
     }
     inputs = frozenset({"features"})
     inert: ClassVar[dict[str, str]] = {

@@ -36,7 +36,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import on_embedded_worlds
 from ..moments import class_means, moments, within_class
 from ..resampling import draw, factors, shrunk_within
 from ..text_classifier import class_embeddings
@@ -75,7 +75,7 @@ class RAPF(Method):
         "cddb-hard": {"base_epochs": 15},
         "core50": {"base_epochs": 15},
         "domainnet": {"base_epochs": 5},
-        **on_embedded_worlds(base_epochs=BUDGET["base_epochs"], steps=BUDGET["steps"]),
+        **on_embedded_worlds("base_epochs", "steps"),
     }
     inputs = frozenset({"features"})
     inert: ClassVar[dict[str, str]] = {

@@ -28,7 +28,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import on_embedded_worlds
 from ..text_classifier import class_embeddings, templates_option
 
 
@@ -66,7 +66,7 @@ class TipAdapter(Method):
         "cddb-hard": {"steps": 50},
         "core50": {"steps": 100},
         "domainnet": {"steps": 300},
-        **on_embedded_worlds(steps=BUDGET["steps"]),
+        **on_embedded_worlds("steps"),
     }
     inputs = frozenset({"features"})
     inert: ClassVar[dict[str, str]] = {

@@ -44,7 +44,7 @@ from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter
 
 from ..domain_prototypes import class_sums, similarity
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import on_embedded_worlds
 from .prototype_prompts import PrototypePromptConfig, PrototypePrompts
 
 _SHIFT = 5.0  # of the spread before its softplus: noise starts small
@@ -79,7 +79,7 @@ class ASP(PrototypePrompts):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128},
-        **on_embedded_worlds(base_epochs=BUDGET["base_epochs"], batch_size=BUDGET["batch_size"]),
+        **on_embedded_worlds("base_epochs", "batch_size"),
     }
 
     def __init__(self, context: Context) -> None:

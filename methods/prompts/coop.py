@@ -26,7 +26,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainBatch, TrainDomain, option
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from .domain_prompts import DomainPromptConfig, DomainPrompts
 from .prompt_training import PromptConfig, Prompts, train_prompts
 from .text_prompts import PromptedNames, context_of_words, random_context
@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cddb-hard": {"base_epochs": 10},
     "core50": {"base_epochs": 10},
     "domainnet": {"base_epochs": 2},
-    **on_embedded_worlds(**BUDGET),
+    **on_embedded_worlds(*LIMITS),
 }
 
 

@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from fsdil_bench import Context, RequestError, option
 from fsdil_bench.adapters import BlockAdapter, tower_blocks, tower_shape
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from .domain_prompts import DomainPromptConfig, DomainPrompts, uniform_tokens
 from .prompt_training import Prompts
 
@@ -70,7 +70,7 @@ class CPPrompt(DomainPrompts):
             "blocks": tuple(range(1, 11)),
             "prefix_length": 70,
         },
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
 
     def __init__(self, context: Context) -> None:

@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, RequestError, option
 from fsdil_bench.adapters import BlockAdapter, encode_tree, text_tree, tower_shape
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from ..text_classifier import class_embeddings, templates_option
 from .domain_prompts import RoutedPromptConfig, RoutedPrompts
 from .prompt_training import Prompts
@@ -66,7 +66,7 @@ class PGOLike(RoutedPrompts):
         "cddb-hard": {"base_epochs": 20},
         "core50": {"base_epochs": 20},
         "domainnet": {"base_epochs": 30},
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
 
     def __init__(self, context: Context) -> None:

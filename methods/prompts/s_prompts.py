@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from fsdil_bench import option
 from fsdil_bench.adapters import BlockAdapter, tower_shape
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from .domain_prompts import DomainPromptConfig, DomainPrompts, uniform_tokens
 from .prompt_training import Prompts
 
@@ -48,7 +48,7 @@ class SPrompts(DomainPrompts):
         "cddb-hard": {"base_epochs": 20},
         "core50": {"base_epochs": 20},
         "domainnet": {"base_epochs": 30},
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
 
     def new_image_prompts(self, t: int) -> Prompts:

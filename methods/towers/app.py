@@ -39,7 +39,7 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
 from ..domain_prototypes import class_sums, own_similarity, remember, similarity
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import on_embedded_worlds
 from ..plain_views import plain_views
 
 
@@ -83,7 +83,7 @@ class App(Method):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 10},
         "domainnet": {"base_epochs": 2},
-        **on_embedded_worlds(base_epochs=BUDGET["base_epochs"], batch_size=BUDGET["batch_size"]),
+        **on_embedded_worlds("base_epochs", "batch_size"),
     }
     inputs = frozenset({"images"})
 

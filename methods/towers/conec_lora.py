@@ -47,7 +47,7 @@ from fsdil_bench import Batch, Context, RouterMethod, State, TrainBatch, TrainDo
 from fsdil_bench.adapters import BlockAdapter, fold, image_tokens, run_block, tower_blocks
 
 from ..domain_selector import DomainSelector
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from .adapted_training import AdaptedConfig, AdaptedMethod
 
 _SCALE = 16.0  # of the cosines
@@ -84,7 +84,7 @@ class ConecLoRA(RouterMethod, AdaptedMethod):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128},
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
     inputs = frozenset({"images"})
 

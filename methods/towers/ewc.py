@@ -30,7 +30,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Context, State, TrainDomain, option
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from .penalised_training import PenalisedConfig, PenalisedMethod
 
 
@@ -66,7 +66,7 @@ class EWC(PenalisedMethod):
     #: On the embedded world every image is a backward pass that training could have had.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         **PenalisedMethod.presets,
-        **on_embedded_worlds(**BUDGET, fisher_images=480),
+        **on_embedded_worlds(*LIMITS, fisher_images=480),
     }
     inert: ClassVar[dict[str, str]] = {
         "fisher_images": "a small slice has fewer images in a domain"

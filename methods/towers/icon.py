@@ -44,7 +44,7 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from ..plain_views import plain_views
 from ..prompts.prompt_keys import require_blocks
 from .adapted_training import AdaptedConfig, AdaptedMethod
@@ -88,7 +88,7 @@ class ICON(AdaptedMethod):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2},
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
     inputs = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {

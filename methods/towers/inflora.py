@@ -38,7 +38,7 @@ import torch.nn.functional as F
 from fsdil_bench import Batch, Context, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, fold, image_tokens
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from .adapted_training import AdaptedConfig, AdaptedMethod
 from .free_directions import Directions, all_free, strongest, take
 from .heads import linear_logits, linear_start
@@ -76,7 +76,7 @@ class InfLoRA(AdaptedMethod):
         "core50": {"base_epochs": 5, "horizon": 8},
         "cddb-hard": {"base_epochs": 5, "horizon": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128, "rank": 30, "horizon": 6},
-        **on_embedded_worlds(**BUDGET, horizon=8),
+        **on_embedded_worlds(*LIMITS, horizon=8),
     }
     inputs = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {"measured_images": "a small slice has fewer images"}

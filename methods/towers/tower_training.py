@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from fsdil_bench import Batch, Context, Method, State, TrainDomain, option
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 from ..text_classifier import class_embeddings, templates_option
 
 
@@ -46,7 +46,7 @@ class TowerMethod(Method):
         "cddb-hard": {"base_epochs": 2},
         "core50": {"base_epochs": 1},
         "domainnet": {"base_epochs": 1},
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
     inputs = frozenset({"images"})
 

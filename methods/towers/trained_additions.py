@@ -19,7 +19,7 @@ import torch
 from fsdil_bench import Context, Method, State, TrainBatch, TrainDomain, option
 from fsdil_bench.adapters import BlockAdapter, image_tokens, tower_shape
 
-from ..embedded import BUDGET, on_embedded_worlds
+from ..embedded import LIMITS, on_embedded_worlds
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TrainedAdditions(Method):
         "core50": {"base_epochs": 5},
         "cddb-hard": {"base_epochs": 5},
         "domainnet": {"base_epochs": 2, "batch_size": 128},
-        **on_embedded_worlds(**BUDGET),
+        **on_embedded_worlds(*LIMITS),
     }
     inputs = frozenset({"images", "features"})
 

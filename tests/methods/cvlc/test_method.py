@@ -301,6 +301,18 @@ def test_a_class_without_synonyms_is_its_name(play):
     assert torch.equal(empty, none)
 
 
+def test_no_more_synonyms_count_than_asked_for(play):
+    words = (("crimson", "ruby"), ("verdant", "leafy"), ("azure", "cobalt"))
+
+    def texts(synonyms, name, **options):
+        config = replace(QUICK, base_epochs=0, **options)
+        return play(config, name, domains=1, synonyms=synonyms)[0]._text(0)
+
+    one, both = texts(words, "one", most_synonyms=1), texts(words, "both")
+    assert torch.equal(one, texts([each[:1] for each in words], "first"))
+    assert not torch.allclose(one, both)
+
+
 def test_it_learns_where_some_classes_have_no_synonyms(play):
     method, outcome = play(synonyms=((), ("verdant", "leafy"), ()))
     assert len(outcome.matrix) == 3

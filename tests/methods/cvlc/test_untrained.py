@@ -37,7 +37,7 @@ def pn(x: np.ndarray) -> np.ndarray:
     return np.sign(x) * (np.abs(x) + 1e-8) ** 0.8
 
 
-def plain_text(world: ClipWorld, share: float, power: bool) -> np.ndarray:
+def plain_text(world: ClipWorld, share: float, power: bool, most: int = 10) -> np.ndarray:
     """Every class and synonym in a loop."""
 
     def embedded(word: str) -> np.ndarray:
@@ -49,7 +49,7 @@ def plain_text(world: ClipWorld, share: float, power: bool) -> np.ndarray:
     for name, words in zip(CLASSES, SYNONYMS, strict=True):
         own = embedded(name)
         if words:
-            others = np.stack([embedded(word) for word in words[:2]])  # as many as all have
+            others = np.stack([embedded(word) for word in words[: min(most, 2)]])  # all have two
             weights = np.exp(others @ own)
             mean = weights @ others / weights.sum()
             own = unit(share * mean + (1 - share) * own)
@@ -57,10 +57,11 @@ def plain_text(world: ClipWorld, share: float, power: bool) -> np.ndarray:
     return np.stack(rows)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.2])
-def test_text_prototypes(clip_world: ClipWorld, share: float) -> None:
-    method = build(clip_world, TextPrototypes, templates=TEMPLATES, synonym_share=share)
-    wanted = plain_text(clip_world, share, power=False)
+@pytest.mark.parametrize(("share", "most"), [(0.5, 10), (0.2, 10), (0.5, 1)])
+def test_text_prototypes(clip_world: ClipWorld, share: float, most: int) -> None:
+    options: dict[str, Any] = {"synonym_share": share, "most_synonyms": most}
+    method = build(clip_world, TextPrototypes, templates=TEMPLATES, **options)
+    wanted = plain_text(clip_world, share, power=False, most=most)
     np.testing.assert_allclose(method.text, wanted, atol=1e-6)
     z = clip_world.test_batch().features.double().numpy()
     assert clip_world.predict(method) == (z @ wanted.T).argmax(1).tolist()

@@ -41,8 +41,8 @@ def test_the_descriptor_agrees_with_the_stream(streams):
 @pytest.mark.parametrize("variant", ["", "validation"])
 def test_a_fifth_of_the_frames_is_held_out_at_random(streams, variant):
     for domain in streams[variant].domains:
-        assert np.bincount(domain.train.labels).tolist() == [40] * 50
-        assert np.bincount(domain.test.labels).tolist() == [10] * 50
+        assert np.bincount(domain.train.labels).tolist() == [16] * 50
+        assert np.bincount(domain.test.labels).tolist() == [4] * 50
         assert not set(domain.train.ids) & set(domain.test.ids)
     near = [
         min(abs(a - b) for b in frames(streams[variant].domains[0].train, who)) == 1
@@ -58,9 +58,9 @@ def test_blocks_are_away_from_all_training_frames(streams, variant):
     for domain in streams[variant].domains:
         for who in range(50):
             train, test = frames(domain.train, who), frames(domain.test, who)
-            assert test == list(range(test[0], test[0] + 10))
+            assert test == list(range(test[0], test[0] + TEST_FRAMES))
             assert min(abs(a - b) for a in train for b in test) > GAP
-            assert len(train) >= 30
+            assert len(train) >= 12
             starts.add(test[0])
     assert starts == set(range(FRAMES - TEST_FRAMES + 1))  # anywhere in the video
 
@@ -72,7 +72,7 @@ def test_no_training_picture_is_of_a_session_that_is_tested_unseen(streams):
     for name, samples in stream.unseen:
         assert {i.split("/")[0] for i in samples.ids} == {name}
         assert name not in learned
-        assert np.bincount(samples.labels).tolist() == [10] * 50
+        assert np.bincount(samples.labels).tolist() == [4] * 50
         assert all(np.diff(frames(samples, who)).min() == 5 for who in range(50))
     assert all(not streams[variant].unseen for variant in VARIANTS if variant != "sessions")
 
@@ -89,8 +89,8 @@ def test_validation_shows_no_video_of_the_stream(streams):
 
 def test_validation_is_the_scenario_own():
     stream = load_stream("shelf-4shot@validation", seed=0)
-    assert [len(d.train) for d in stream.domains] == [2000, 200, 200]
-    assert [len(d.test) for d in stream.domains] == [500] * 3
+    assert [len(d.train) for d in stream.domains] == [800, 200, 200]
+    assert [len(d.test) for d in stream.domains] == [200] * 3
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -101,12 +101,12 @@ def test_the_frames_of_one_video_are_one_group(streams, variant):
             assert [i.rpartition("/")[0] for i in samples.ids] == list(samples.groups)
             assert len(set(samples.groups)) == 50
     groups = groups_of_tests([domain.test for domain in stream.domains])
-    assert np.bincount(groups).tolist() == [10] * (50 * len(stream.domains))
+    assert np.bincount(groups).tolist() == [4] * (50 * len(stream.domains))
 
 
 def test_an_id_is_a_picture(streams):
     samples = streams[""].domains[2].test
-    for place in (0, 123, 499):
+    for place in (0, 123, 199):
         session, _, who, frame = samples.ids[place].split("/")
         assert int(who) == samples.labels[place]
         assert (samples.load(samples.ids[place]) == draw(int(who), session, int(frame))).all()
@@ -124,7 +124,7 @@ def test_shots_are_drawn_from_the_training_frames(streams):
     one, four, other = (
         load_stream(f"shelf-{shots}shot", seed=seed) for shots, seed in ((1, 0), (4, 0), (4, 1))
     )
-    assert [len(d.train) for d in four.domains] == [2000] + [200] * 7
+    assert [len(d.train) for d in four.domains] == [800] + [200] * 7
     for d1, d4, everything in zip(one.domains, four.domains, streams[""].domains, strict=True):
         assert set(d1.train.ids) <= set(d4.train.ids) <= set(everything.train.ids)
         assert d4.test.ids == everything.test.ids
