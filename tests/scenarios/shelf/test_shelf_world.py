@@ -184,4 +184,4 @@ def test_contact_sheets_show_the_pictures():
     assert (sheet[16:48, 60:92] == draw(0, "shelf", 0, size=32)).all()
     film = np.asarray(videos(["night"], ["ball"], 2, 32))
     assert film.shape[0] == 16 + 5 * 34
-    assert (film[16:48, 234:266] == draw(15, "night", 25, size=32)).all()
+    assert (film[16:48, 234:266] == draw(15, "night", FRAMES // 2, size=32)).all()
