@@ -15,7 +15,6 @@ import os
 import shutil
 from pathlib import Path
 
-from pacs_folder import CLASSES, ORDER, part_of_pacs
 from safetensors.torch import save_file
 from vit_b16_plugin import dequantise, weights
 
@@ -24,9 +23,6 @@ TEXT_TOWER = "distilled_text"
 CONFIG = "vit-b16-distilled-text.json"
 IMAGE = "openai-visual.safetensors"
 TEXT = "distilled-text.safetensors"
-
-#: From the maker with most pictures to black on white.
-EMOJI_ORDER = ("noto", "twemoji", "openmoji", "fluent_contrast")
 
 
 def write_towers(folder: Path) -> str:
@@ -44,14 +40,20 @@ def write_trees(assets: Path, folder: Path) -> None:
     The small trees do not depend on any result: 20 images of a class of PACS (six of them to test
     on), and 14 of a class of emoji (four of them), which is what most makers have.
     """
-    for name in ("pacs", "emoji"):
-        (folder / name).symlink_to((assets / "data" / name).resolve())
-    part_of_pacs(folder / "pacs-small", CLASSES, 20, ORDER)
-    for maker in EMOJI_ORDER:
-        for kind in sorted(path for path in (assets / "data" / "emoji" / maker).iterdir()):
-            (folder / "emoji-small" / maker / kind.name).mkdir(parents=True)
-            for file in sorted(kind.iterdir())[:14]:
-                (folder / "emoji-small" / maker / kind.name / file.name).symlink_to(file.resolve())
+    for name, each in (("pacs", 20), ("emoji", 14)):
+        tree = (assets / "data" / name).resolve()
+        (folder / name).symlink_to(tree)
+        part_of(tree, folder / f"{name}-small", each)
+
+
+def part_of(tree: Path, folder: Path, each: int) -> Path:
+    """Link the first images of each class and domain."""
+    for kind in sorted(path for path in tree.glob("*/*") if path.is_dir()):
+        linked = folder / kind.relative_to(tree)
+        linked.mkdir(parents=True)
+        for file in sorted(kind.iterdir())[:each]:
+            (linked / file.name).symlink_to(file.resolve())
+    return folder
 
 
 def main() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import real_images
 from pacs_folder import ASSETS, CLASSES, PACS, part_of_pacs
@@ -34,6 +36,34 @@ def test_photographs_and_sketches_are_nearest_to_their_names(tmp_path):
     names = (real_images.CONFIG, real_images.IMAGE, real_images.TEXT)
     assert record.spec["backbone"] == "{}:{}+{}".format(*names)
     assert [side["from"] for side in record.method["backbone"].values()] == list(names)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("pictures", "each", "tested", "measured"),
+    [
+        ("pacs", 61, 1680, pytest.approx(97.4, abs=0.2)),
+        ("emoji", 14, 1092, pytest.approx(57.4, abs=1)),
+    ],
+    ids=["pacs", "emoji"],
+)
+def test_zero_shot_agrees_with_what_was_measured_without_the_harness(
+    pictures, each, tested, measured, tmp_path
+):
+    """Plain names on 60 images of a class and domain of PACS, and on 14 of the emoji.
+
+    A scenario keeps one image of each to train on, so here are 13 of the 14 emoji.
+    """
+    backbone = real_images.write_towers(tmp_path / "towers")
+    data = real_images.part_of(Path(ASSETS) / "data" / pictures, tmp_path / pictures, each)
+    record = fsdil_bench.run(
+        "zero-shot", "folder-1shot", data=data, backbone=backbone, config={"templates": ("{}",)},
+        scenario_options={"test_fraction": 0.99}, out=tmp_path,
+    )  # fmt: skip
+    print(record.metrics, record.matrix[-1])
+    assert sum(record.test_counts) == tested
+    assert record.metrics["Last"] == measured
 
 
 def test_the_script_says_what_is_missing(monkeypatch, capsys, tmp_path):
