@@ -42,18 +42,15 @@ def test_photographs_and_sketches_are_nearest_to_their_names(tmp_path):
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("pictures", "each", "tested", "measured"),
-    [
-        ("pacs", 61, 1680, pytest.approx(97.4, abs=0.2)),
-        ("emoji", 14, 1092, pytest.approx(57.4, abs=1)),
-    ],
-    ids=["pacs", "emoji"],
+    [("pacs", 61, 1680, 97.4), ("emoji", 14, 1092, 57.4)],
 )
 def test_zero_shot_agrees_with_what_was_measured_without_the_harness(
     pictures, each, tested, measured, tmp_path
 ):
     """Plain names on 60 images of a class and domain of PACS, and on 14 of the emoji.
 
-    A scenario keeps one image of each to train on, so here are 13 of the 14 emoji.
+    Which 60 and 14 were measured is not known, and a scenario keeps one image of each to train on,
+    so this is about other images: the standard errors are 0.4 and 1.5 points.
     """
     backbone = real_images.write_towers(tmp_path / "towers")
     data = real_images.part_of(Path(ASSETS) / "data" / pictures, tmp_path / pictures, each)
@@ -63,7 +60,7 @@ def test_zero_shot_agrees_with_what_was_measured_without_the_harness(
     )  # fmt: skip
     print(record.metrics, record.matrix[-1])
     assert sum(record.test_counts) == tested
-    assert record.metrics["Last"] == measured
+    assert record.metrics["Last"] == pytest.approx(measured, abs=1.5)
 
 
 def test_the_script_says_what_is_missing(monkeypatch, capsys, tmp_path):
