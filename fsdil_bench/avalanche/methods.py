@@ -83,6 +83,7 @@ class _AvalancheMethod(Method):
     """A model, and what the strategy's plugins know."""
 
     inputs = frozenset({"images"})
+    libraries = frozenset({"avalanche"})
     make_strategy: ClassVar[Callable[..., Any]]
 
     def __init__(self, context: Context) -> None:

@@ -67,6 +67,7 @@ def _describe_method(info: MethodInfo) -> dict[str, Any]:
     facts = {
         "code": code_version(info.factory),
         "inputs": sorted(kind.inputs),
+        "libraries": sorted(kind.libraries),
         "routes": issubclass(kind, RouterMethod),
         "presets": {name: dict(values) for name, values in kind.presets.items()},
         "options": [*_describe_options(kind.Config)],
@@ -88,6 +89,7 @@ def _stand_in(name: str, facts: Mapping[str, Any]) -> Factory:
         "Config": dataclasses.make_dataclass("Config", options, frozen=True),
         "presets": facts["presets"],
         "inputs": frozenset(facts["inputs"]),
+        "libraries": frozenset(facts["libraries"]),
         "_described_code": facts["code"],
     }
     made: Factory = type(name, (RouterMethod if facts["routes"] else Method,), attributes)

@@ -54,13 +54,15 @@ class Method(ABC):
 
     Class attributes say what it needs: `Config`, a frozen dataclass of options; `presets`, config
     values per data set; `inputs`, which of "images" and "features" a test batch must hold; `inert`,
-    options that change no result on a small slice of data and why (for `fsdil-bench check`).
+    options that change no result on a small slice of data and why (for `fsdil-bench check`);
+    `libraries`, those that a sealed run imports before it watches the method ("avalanche").
     """
 
     Config: ClassVar[type] = NoConfig
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     inputs: ClassVar[frozenset[str]] = frozenset({"images"})
     inert: ClassVar[Mapping[str, str]] = {}
+    libraries: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:
         self.context = context

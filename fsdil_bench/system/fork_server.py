@@ -3,8 +3,8 @@
 Importing torch takes seconds. So one process, the fork server, imports what all of its copies need
 and then does nothing but fork: each copy is a new process, and a crash costs that copy alone. What
 the copies do is the `main(order, descriptors)` of a module; what is imported before is in its
-`preload()` and, for those who ask for it, in `preload_more()`. Neither may start threads or touch a
-GPU, or forking would be unsafe.
+`preload()` and, for those who ask for it, in `preload_more(names)`. Neither may start threads or
+touch a GPU, or forking would be unsafe.
 
 The server of `multiprocessing` does not serve: there is one per process, with the environment and
 the folder of that process, while the number of torch's threads, the priority and what a sealed
@@ -30,7 +30,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +43,6 @@ require_posix("starting runs in processes of their own")
 
 _LARGEST = 1 << 16  # bytes of an order or of news
 _MOST_DESCRIPTORS = 8
-_MORE = b"more"
 
 
 class News(NamedTuple):
@@ -106,10 +105,10 @@ class ForkServer:
         message = json.dumps({"key": key, "order": order or {}}).encode()
         socket.send_fds(self.connection, [message], [output, *descriptors])
 
-    def preload_more(self) -> None:
-        """Let copies that are started later have the rest imported, too."""
+    def preload_more(self, names: Iterable[str]) -> None:
+        """Let copies that are started later have these libraries imported, too."""
         with suppress(OSError):  # it is gone, as the next start will notice
-            self.connection.sendall(_MORE)
+            self.connection.sendall(json.dumps({"preload": sorted(names)}).encode())
 
     def news(self, timeout: float | None = 0) -> list[News]:
         """What has happened since the last call; waits up to `timeout` seconds (None: until there
@@ -156,11 +155,11 @@ def main() -> None:
                 message, descriptors, _, _ = socket.recv_fds(owner, _LARGEST, _MOST_DESCRIPTORS)
                 if not message:
                     break
-                if message == _MORE:
-                    module.preload_more()
+                task = json.loads(message)
+                if "preload" in task:
+                    module.preload_more(task["preload"])
                     gc.freeze()
                     continue
-                task = json.loads(message)
                 pid = os.fork()
                 if pid == 0:
                     for each in (our_life, ended, bell):

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from .fork_server import News, received
@@ -52,7 +52,7 @@ class FreshInterpreters:
         self._tell(News(key, process.pid))
         threading.Thread(target=self._wait, args=(key, process), daemon=True).start()
 
-    def preload_more(self) -> None:
+    def preload_more(self, names: Iterable[str]) -> None:
         """Nothing can be imported beforehand."""
 
     def news(self, timeout: float | None = 0) -> list[News]:

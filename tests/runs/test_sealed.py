@@ -23,6 +23,7 @@ from fsdil_bench.progress import Progress
 from fsdil_bench.report.leaderboards import copy_records, write_leaderboards
 from fsdil_bench.runs.run_folder import RunFolder
 from fsdil_bench.runs.sealed import process as sealed_process
+from fsdil_bench.runs.sealed.server import close_server
 from fsdil_bench.runs.sealed.wire import Channel
 from fsdil_bench.system import posix
 
@@ -51,6 +52,36 @@ def run(tmp_path):
 
 
 # Honest methods
+
+OWN_STRATEGY = """
+from fsdil_bench import MethodInfo, avalanche_method, hookimpl
+
+def strategy(config, **parts):
+    from avalanche.training.supervised import Naive
+    return Naive(**parts)
+
+Own = avalanche_method(strategy)
+
+@hookimpl
+def fsdil_methods():
+    return [MethodInfo("own-strategy", "Avalanche's own fine-tuning", Own)]
+"""
+
+
+@pytest.mark.skipif(not posix.CAN_FORK, reason="a fork server imports it")
+@pytest.mark.parametrize("method", ["avalanche-naive", "own-strategy"])
+def test_importing_avalanche_is_not_suspicious(run, tmp_path, monkeypatch, method):
+    """It lists fonts and opens a socket, and what it brings along makes temporary folders."""
+    own, temporary = tmp_path / "own_strategy.py", tmp_path / "temporary"
+    own.write_text(OWN_STRATEGY)
+    temporary.mkdir()
+    close_server()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    options = {"config": {"base_epochs": 1, "steps": 1}, "order": ["d0", "d1"]}
+    record = run(method, plugins=[WORLD, own], **options)
+    close_server()
+    assert "suspicions" not in record.provenance
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,14 @@ def preload():
     global READY
     READY = os.getpid()
 
-def preload_more():
+def preload_more(names):
     global MORE
-    MORE = os.getpid()
+    MORE = os.getpid(), names
 
 def main(order, descriptors):
     print(order["say"], READY == os.getppid(), len(descriptors), flush=True)
     if order.get("ask"):
-        print("more", MORE == os.getppid(), flush=True)
+        print("more", MORE == (os.getppid(), ["a", "b"]), flush=True)
     time.sleep(order.get("sleep", 0))
     return order.get("code", 0)
 """
@@ -106,7 +106,7 @@ def test_a_server_that_cannot_be_loaded_says_so_in_its_log(tmp_path):
 
 def test_copies_have_more_once_it_was_asked_for(server, tmp_path):
     start(server, tmp_path, "before", say="a", ask=True)
-    server.preload_more()
+    server.preload_more({"b", "a"})
     start(server, tmp_path, "after", say="b", ask=True)
     all_news(server, 4)
     assert (tmp_path / "before.txt").read_text().splitlines()[1] == "more False"

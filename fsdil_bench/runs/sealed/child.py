@@ -43,6 +43,7 @@ from fsdil_bench.seeds import seed_everything
 from fsdil_bench.system import landlock
 
 from .import_guard import ImportGuard
+from .libraries import import_libraries
 from .remote import Harness, RemotePictures, RemoteProgress
 from .watch import watch
 from .wire import Channel, Message
@@ -64,9 +65,9 @@ def preload() -> None:
         code_version(method.factory)  # remembers what it has read
 
 
-def preload_more() -> None:
-    """Import what most backbones need to run the model, which methods on features never do."""
-    import open_clip  # noqa: F401
+def preload_more(names: Sequence[str]) -> None:
+    """Import what most backbones need to run the model, or what a method is made with."""
+    import_libraries(names)
 
 
 @cache
@@ -134,6 +135,7 @@ def _work(channel: Channel, notes: int) -> None:
     registry.add_files(task["files"])
     # The backbone comes first if it is the harness's own: to find its weights takes the cache.
     model = None if describing or not task["own_backbone"] else _backbone(registry, task)
+    import_libraries(task.get("libraries", ()))  # where no fork server has done it
     _seal(task, notes, scenarios=describing)
     # From here on code of third parties is imported, and only then are there more threads.
     registry.open(task["plugins"])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,12 +70,13 @@ class SealedExecutor:
         self._ending: list[tuple[SealedProcess, str]] = []  # killed, and what they were doing
         self._purpose: Purpose = "learn"
         self._t = 0
-        self._preloaded_more = False
+        self._preloaded: set[str] = set()
         self._answer_number = 0  # of the next batch that is sent
         self._state: State | None = None
         self._report = SelfReport(0, {}, [])
         self._phases: dict[int, ExitStack] = {}
-        self._preload_more("images" in self.inputs)
+        self._preload(job.method_class.libraries)
+        self._preload_model("images" in self.inputs)
         data = (job.request.data, os.environ.get("FSDIL_DATA"))
         runs = (folder.path.parents[1], tracker_folder(folder))  # both tell accuracies
         self._secret = [cache_folder(), *runs, *(Path(d) for d in data if d)]
@@ -114,7 +115,7 @@ class SealedExecutor:
                 labels = {str(i): torch.tensor(v._samples.labels) for i, v in views.items()}
                 process = self._open(labels, index=domain.index, earlier=earlier)
                 done = self._wait(process, "learned", views)
-                self._preload_more(done.fields["built"])
+                self._preload_model(done.fields["built"])
                 self._release()
             # The method's own clock counts: it also knows how long it has waited for images.
             meter.move("process", to=done.fields["seconds"])
@@ -153,11 +154,14 @@ class SealedExecutor:
         ids: np.ndarray = answer.tensors["ids"].numpy()
         return ids
 
-    def _preload_more(self, runs_the_model: bool) -> None:
+    def _preload_model(self, runs_the_model: bool) -> None:
         """The processes of a method that runs the model get it imported beforehand."""
-        if runs_the_model and not self._preloaded_more:
-            shared_server().preload_more()
-            self._preloaded_more = True
+        self._preload({"open_clip"} if runs_the_model else set())
+
+    def _preload(self, names: Iterable[str]) -> None:
+        if more := set(names) - self._preloaded:
+            shared_server().preload_more(more)
+            self._preloaded |= more
 
     def _note_memory(self, message: Message) -> None:
         self.peak_memory_bytes = max(self.peak_memory_bytes, message.fields["peak_memory_bytes"])

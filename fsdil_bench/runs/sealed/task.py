@@ -35,6 +35,7 @@ def describe(job: Job) -> dict[str, Any]:
         "compile": job.request.compile,
         "deterministic": job.request.deterministic,
         "preset": job.stream.transform,
+        "libraries": sorted(job.method_class.libraries),
         "class_names": job.stream.class_names,
         "synonyms": job.stream.synonyms,
         # Only for finding the backbone's weights; the method gets it no more.

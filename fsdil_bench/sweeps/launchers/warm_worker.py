@@ -10,14 +10,13 @@ from typing import Any
 
 def preload() -> None:
     """Do what takes long and is the same for all runs: imports, and reading the code of plugins."""
-    import open_clip.model  # noqa: F401
-    import torch  # noqa: F401
-
     from fsdil_bench.plugins.code_hash import code_version
     from fsdil_bench.plugins.registry import load_registry
     from fsdil_bench.runs import loop  # noqa: F401
+    from fsdil_bench.runs.sealed.libraries import import_libraries
     from fsdil_bench.sweeps import worker  # noqa: F401
 
+    import_libraries(["open_clip"])
     registry = load_registry(third_party=())  # a sealed run may be among the tasks
     factories = [info.factory for info in registry.methods.values()]
     factories += [info.factory for info in registry.scenarios.values()]
