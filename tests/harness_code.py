@@ -23,7 +23,8 @@ KNOWN = Path(__file__).with_suffix(".json")
 DECIDES = (
     "adapters", "avalanche/memory.py", "avalanche/methods.py", "models/backbone.py",
     "models/batches.py", "models/frozen_embeddings.py",
-    "data/content_keys.py", "models/device.py", "data/image_files.py", "records/metrics.py",
+    "data/content_keys.py", "models/cpu_products.py", "models/device.py",
+    "data/image_files.py", "records/metrics.py",
     "runs/pictures.py", "runs/decoded_pictures.py", "runs/picture_memory.py", "runs/features.py",
     "runs/loop.py", "runs/evaluation.py", "runs/executor.py",
     "runs/plugin_calls.py", "runs/routed.py",

@@ -16,6 +16,8 @@ import torch
 
 from fsdil_bench.errors import RequestError
 
+from .cpu_products import fast_products
+
 PRECISIONS = ("fp32", "tf32", "bf16")
 
 _DEVICES = "Use auto, cpu, cuda, cuda:1 or mps."
@@ -95,6 +97,7 @@ def numerics(precision: str, *, deterministic: bool = False) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         _switch(stack, torch.backends.cuda.matmul, "allow_tf32", tf32)
         _switch(stack, torch.backends.cudnn, "allow_tf32", tf32)
+        stack.enter_context(fast_products())
         if deterministic:
             _switch(stack, torch.backends.cudnn, "deterministic", True)
             _switch(stack, torch.backends.cudnn, "benchmark", False)

@@ -23,6 +23,8 @@ def provenance(device: Any, plugins: dict[str, str]) -> dict[str, Any]:
     """
     import torch
 
+    from fsdil_bench.models.cpu_products import onednn_is_better
+
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
     return {
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -35,6 +37,7 @@ def provenance(device: Any, plugins: dict[str, str]) -> dict[str, Any]:
         "device": str(device),
         "gpu": gpu,
         "threads": torch.get_num_threads(),
+        "products": "oneDNN" if onednn_is_better() else "torch's choice",
         "command": without_paths(" ".join([Path(sys.argv[0]).name, *sys.argv[1:]])),
     }
 

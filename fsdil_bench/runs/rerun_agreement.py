@@ -20,8 +20,8 @@ from fsdil_bench.records.record import Record
 
 _TRUTH = ("labels", "domains", "groups", "unseen_labels", "unseen_sets")
 _SURROUNDINGS = (
-    "python", "platform", "processor", "device", "gpu", "threads", "batch_size", "compile",
-    "deterministic",
+    "python", "platform", "processor", "device", "gpu", "threads", "products", "batch_size",
+    "compile", "deterministic",
 )  # fmt: skip
 
 
@@ -74,13 +74,14 @@ class Verified:
 def allowed(said: Mapping[str, Any], here: Mapping[str, Any], precision: str) -> Allowed:
     """What may differ between two places, by their provenance: nothing where bits are stable.
 
-    They are on one kind of CPU with the same number of threads, and on one kind of GPU if both runs
+    They are on one kind of CPU with the same number of threads and the same library that multiplies
+    matrices, and on one kind of GPU if both runs
     were deterministic; in each case with the same batch size, packages and commit, and both or
     neither compiled.
     """
     same = ["device", "batch_size", "packages", "commit"]
     if here["device"] == "cpu":
-        same += ["processor", "threads"]
+        same += ["processor", "threads", "products"]
     else:
         same += ["gpu", "deterministic"]
     stable = here["device"] == "cpu" or here.get("deterministic", False)

@@ -176,8 +176,8 @@ def test_the_records_batch_size_is_used(record, again):
 
 
 CPU = {
-    "device": "cpu", "gpu": "", "processor": "A", "threads": 2, "batch_size": 32,
-    "packages": {"torch": "2"}, "commit": {"sha": "1"}, "deterministic": False,
+    "device": "cpu", "gpu": "", "processor": "A", "threads": 2, "products": "oneDNN",
+    "batch_size": 32, "packages": {"torch": "2"}, "commit": {"sha": "1"}, "deterministic": False,
 }  # fmt: skip
 GPU = CPU | {"device": "cuda", "gpu": "B", "deterministic": True}
 
@@ -188,6 +188,7 @@ GPU = CPU | {"device": "cuda", "gpu": "B", "deterministic": True}
         (CPU, CPU, "fp32", EXACT),
         (CPU, CPU | {"platform": "another kernel"}, "fp32", EXACT),
         (CPU, CPU | {"processor": "C"}, "fp32", LAST_BITS),
+        (CPU, CPU | {"products": "torch's choice"}, "fp32", LAST_BITS),
         (CPU, CPU | {"threads": 3}, "fp32", LAST_BITS),
         (CPU, CPU | {"batch_size": 8}, "fp32", LAST_BITS),
         (CPU, CPU | {"packages": {"torch": "3"}}, "fp32", LAST_BITS),
