@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-import runpy
 from itertools import pairwise
 from statistics import fmean, pstdev
 
 import doc_blocks as docs
 import pytest
+from results_page import pictures
+from results_page.boards import read_worlds
+from results_page.pictures import draw
+from results_page.sections import page
 
 from fsdil_bench import find_records
 from fsdil_bench.analysis.statistics import paired_difference
 from fsdil_bench.report.leaderboards import write_leaderboards
 
-SCRIPT = runpy.run_path(str(docs.ROOT / "docs/make_results.py"))
 PICTURES = docs.ROOT / "docs/pictures"
 
 
 def test_the_page_is_current():
-    text = SCRIPT["page"](SCRIPT["read_worlds"]())
+    text = page(read_worlds())
     assert (docs.ROOT / "docs/results.md").read_text(encoding="utf-8") == text, "run: make results"
 
 
@@ -62,12 +64,12 @@ def folder(made, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def worlds(folder):
-    return SCRIPT["read_worlds"](folder)
+    return read_worlds(folder)
 
 
 @pytest.fixture(scope="module")
 def text(worlds):
-    return SCRIPT["page"](worlds)
+    return page(worlds)
 
 
 def runs(folder, method, scenario="drawn-1shot"):
@@ -190,7 +192,7 @@ def test_the_short_list_names_the_best_and_cvlcs_place(text):
 
 
 def test_what_is_not_there_is_left_out(worlds):
-    few = SCRIPT["page"](worlds[1:])
+    few = page(worlds[1:])
     assert "## Which parts" not in few
     assert "## Does the paper's order" not in few
     assert "− joint" not in few
@@ -201,13 +203,13 @@ def test_boards_without_their_records_are_refused(folder, tmp_path):
     (tmp_path / "records").mkdir()
     (tmp_path / "leaderboards.json").write_text((folder / "leaderboards.json").read_text())
     with pytest.raises(SystemExit, match="make boards"):
-        SCRIPT["read_worlds"](tmp_path)
+        read_worlds(tmp_path)
 
 
 def test_pictures_are_drawn_for_every_world(worlds, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setitem(SCRIPT["draw"].__globals__, "PICTURES", tmp_path)
-    files = SCRIPT["draw"](worlds[0])
+    monkeypatch.setattr(pictures, "PICTURES", tmp_path)
+    files = draw(worlds[0])
     assert {file.name for file in files} == {
         f"results-drawn-{kind}.svg" for kind in ("shots", "cost", "forgetting")
     }
