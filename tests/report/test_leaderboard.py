@@ -40,6 +40,42 @@ def test_index_and_page_have_the_title_that_was_asked_for(runs, tmp_path):
     assert "FSDIL leaderboards" not in page
 
 
+def test_boards_without_records_are_removed_and_nothing_else(runs, tmp_path):
+    records = find_records(runs)
+    out = tmp_path / "out"
+    write_leaderboards(records, out)
+    both = set(files_of(out))
+    thumbnails = out / "thumbnails"
+    thumbnails.mkdir()
+    sheet = json.loads((out / "leaderboards.json").read_text())["boards"][0]["sheet"]
+    for name in (f"{sheet}-aaaaaa.webp", "mine_aaaaaa-bbbbbb.webp"):
+        (thumbnails / name).write_bytes(b"")
+    (out / "notes.md").write_text("my own")
+    one = [record for record in records if record.spec["scenario"] == "toy-1shot"]
+    write_leaderboards(one, out)
+    gone = both - set(files_of(out))
+    assert gone
+    assert all(name.startswith("toy-2shot") for name in gone)
+    assert len(list(thumbnails.iterdir())) == 2  # its sheet is still there
+    write_leaderboards([], out)
+    left = {"README.md", "index.html", "leaderboards.json", "paper.md", "notes.md"}
+    assert set(files_of(out)) == left
+    assert [file.name for file in thumbnails.iterdir()] == ["mine_aaaaaa-bbbbbb.webp"]
+
+
+@pytest.mark.parametrize("name", ["notes", "../victim_aaaaaa", "*_aaaaaa"])
+def test_a_list_of_boards_from_anybody_removes_no_other_file(tmp_path, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    kept = [tmp_path / "victim_aaaaaa.md", out / "notes.md", out / "other_aaaaaa.md"]
+    for file in kept:
+        file.write_text("my own")
+    listed = {"boards": [{"sheet": name, "name": name}, {"sheet": 1}]}
+    (out / "leaderboards.json").write_text(json.dumps(listed))
+    write_leaderboards([], out)
+    assert all(file.exists() for file in kept)
+
+
 def test_board_has_mean_spread_seeds_and_cost(runs, tmp_path):
     records = [r for r in find_records(runs) if r.spec["scenario"] == "toy-1shot"]
     write_leaderboards(records, tmp_path / "out")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +26,9 @@ from .markdown import board_page, index_page, paper_page, sheet_page
 from .orders import index_lines, order_files
 from .page import page
 from .paper_lines import make_paper_lines
-from .thumbnails import write_thumbnails
+from .thumbnails import FOLDER, write_thumbnails
+
+_VALUES = "leaderboards.json"
 
 
 def write_leaderboards(
@@ -36,7 +40,8 @@ def write_leaderboards(
     tell: Callable[[str], None] = warnings.warn,
     title: str = "",
 ) -> list[Path]:
-    """Write all boards and an index `README.md` below `out`; returns the files.
+    """Write all boards and an index `README.md` below `out`; returns the files. Boards that an
+    earlier call wrote there and whose records are gone are removed.
 
     `unfinished` are runs without a record (`find_unfinished`), which boards show as such.
     `registry` knows the default options of the methods, to see which were changed by hand.
@@ -55,7 +60,7 @@ def write_leaderboards(
     files = {
         "README.md": index_page(sheets, stray, paper_lines, title) + index_lines(order_boards),
         "index.html": page(sheets, stray, paper_lines, drawn, title),
-        "leaderboards.json": all_json(sheets, stray, paper_lines),
+        _VALUES: all_json(sheets, stray, paper_lines),
         "paper.md": paper_page(paper_lines),
     }
     for sheet in sheets:
@@ -67,9 +72,25 @@ def write_leaderboards(
             files[f"{board.name}.csv"] = board_csv(board)
     files |= order_files(order_boards)
     folder.mkdir(parents=True, exist_ok=True)
+    for old in _files_of_gone_boards(folder, sheets):
+        old.unlink(missing_ok=True)
     for name, text in files.items():
         write_atomically(folder / name, text)
     return [folder / name for name in (*files, *(each.file for each in drawn.values()))]
+
+
+def _files_of_gone_boards(folder: Path, sheets: Sequence[Sheet]) -> Iterator[Path]:
+    """What an earlier call wrote, by its own list, for boards that are no more."""
+    now = {sheet.name for sheet in sheets} | {b.name for sheet in sheets for b in sheet.boards}
+    try:
+        values = json.loads((folder / _VALUES).read_text(encoding="utf-8"))
+        gone = {str(board[key]) for board in values["boards"] for key in ("sheet", "name")} - now
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in sorted(gone):
+        if re.fullmatch(r"[A-Za-z0-9._+-]+_[0-9a-f]{6}", name):  # the list may come from anybody
+            yield from (folder / f"{name}.{kind}" for kind in ("md", "csv", "tex"))
+            yield from (folder / FOLDER).glob(f"{name}-??????.webp")
 
 
 def stray_runs(
