@@ -40,9 +40,9 @@ def write_leaderboards(
     tell: Callable[[str], None] = warnings.warn,
     title: str = "",
 ) -> list[Path]:
-    """Write all boards and an index `README.md` below `out`; returns the files. Boards that an
-    earlier call wrote there and whose records are gone are removed.
+    """Write all boards and an index `README.md` below `out`; returns the files.
 
+    Boards that an earlier call wrote there and whose records are gone are removed.
     `unfinished` are runs without a record (`find_unfinished`), which boards show as such.
     `registry` knows the default options of the methods, to see which were changed by hand.
     With `thumbnails` the page shows pictures of test images, of scenarios that compute them; `tell`
