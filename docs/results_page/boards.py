@@ -91,8 +91,8 @@ class World:
 
     @property
     def fullest(self) -> Board:
-        """The board with the most rows, for pictures that show one number of shots."""
-        return max(self.boards, key=lambda board: (len(board.rows), -board.shots))
+        """The board with the most rows, then shots, for pictures that show one number of shots."""
+        return max(self.boards, key=lambda board: (len(board.rows), board.shots))
 
 
 def read_worlds(folder: Path = BOARDS) -> list[World]:
