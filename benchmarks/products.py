@@ -8,22 +8,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import open_clip
 import torch
 
 from fsdil_bench.models.cpu_products import fast_products, onednn_is_better
 from fsdil_bench.plugins.registry import load_registry
 from fsdil_bench.runs.lookup import describe_backbone
 
-BATCH = 32
 SECONDS = 2.0
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    backbone = describe_backbone(load_registry().backbone("tiny-clip"), "tiny-clip")
-    tower = backbone.visual_copy()
-    images = torch.randn(BATCH, 3, backbone.image.size, backbone.image.size)
+    print("products by oneDNN:", "yes" if onednn_is_better() else "no, torch's choice stays")
+    tiny = describe_backbone(load_registry().backbone("tiny-clip"), "tiny-clip").visual_copy()
+    compare("tiny-clip", tiny, torch.randn(32, 3, 48, 48))
+    large = open_clip.create_model("ViT-B-16-quickgelu").visual
+    compare("ViT-B/16", large, torch.randn(8, 3, 224, 224))
 
+
+def compare(name: str, tower: torch.nn.Module, images: torch.Tensor) -> None:
     def forward() -> None:
         with torch.no_grad():
             tower(images)
@@ -32,13 +36,13 @@ def main() -> None:
         tower.zero_grad()
         tower(images).square().sum().backward()
 
-    print("products by oneDNN:", "yes" if onednn_is_better() else "no, torch's choice stays")
-    for name, work in (("forward", forward), ("training step", training)):
+    for what, work in (("forward", forward), ("training step", training)):
         plain = seconds(work)
         with fast_products():
             fast = seconds(work)
         print(
-            f"{name:15} {1e3 * plain:6.1f} ms, {1e3 * fast:6.1f} ms with them: {plain / fast:.2f}"
+            f"{name:9} {what:13} {plain:6.3f} s, {fast:6.3f} s with them,"
+            f" {plain / fast:.2f} times as fast"
         )
 
 

@@ -78,9 +78,10 @@ def cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def name_of(row: Mapping[str, Any]) -> str:
-    """The label of a row; rows that differ in their sentences alone say which they are."""
-    if row["label"] == row["method"]:
-        return str(row["label"])
+    """The method; rows of zero-shot say their sentences, and CVLC's say the authors' mode."""
+    if row["method"] != "zero-shot" or row["label"] == row["method"]:
+        authors = row["config"].get("mode") == "authors"
+        return f"{row['method']}, authors' mode" if authors else str(row["method"])
     sentences = row["config"]["templates"]
     which = f"“{sentences[0]}”" if len(sentences) == 1 else f"{len(sentences)} templates"
     return f"{row['method']}, {which}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 
 import doc_blocks as docs
+import pytest
 
 from fsdil_bench import find_records
 from fsdil_bench.report.leaderboards import write_leaderboards
@@ -20,6 +21,22 @@ def test_the_tables_are_current():
     made = page.partition(begin)[2].partition(end)[0].strip()
     assert made == SCRIPT["tables"](), "run: python docs/make_real_images.py"
     assert TITLE in page
+
+
+@pytest.mark.parametrize(
+    ("method", "label", "config", "shown"),
+    [
+        ("ncm", "ncm", {}, "ncm"),
+        ("tip-adapter", "tip-adapter [12ab]", {"views": 0, "templates": ["{}"]}, "tip-adapter"),
+        ("coop", "coop [12ab]", {"steps": 9}, "coop"),
+        ("cvlc", "cvlc [12ab]", {"mode": "paper", "templates": ["{}"]}, "cvlc"),
+        ("cvlc", "cvlc [34cd]", {"mode": "authors"}, "cvlc, authors' mode"),
+        ("zero-shot", "zero-shot [12ab]", {"templates": ["{}"]}, "zero-shot, “{}”"),
+        ("zero-shot", "zero-shot [34cd]", {"templates": ["{}", "a {}"]}, "zero-shot, 2 templates"),
+    ],
+)
+def test_rows_say_how_they_differ(method, label, config, shown):
+    assert SCRIPT["name_of"]({"method": method, "label": label, "config": config}) == shown
 
 
 def test_the_boards_come_from_their_records_and_say_what_is_special(tmp_path):

@@ -6,7 +6,9 @@ of the memory, and the same results. So it is used where a step would not fit.
 
 What a step keeps is proportional to tokens x width x blocks. The factors were counted with hooks on
 saved tensors in ViT-B/16, and a test counts them in a small tower: 18 numbers in a frozen tower
-with trained additions, images and texts alike, and 21 where all weights are trained.
+with trained additions, images and texts alike, and 21 where all weights are trained. Where
+attention is two whole products (`cpu_products`) they are 15 and 23, and for each head how much
+every token looks at every other one.
 """
 
 from __future__ import annotations
@@ -20,9 +22,13 @@ import torch
 from fsdil_bench.adapters import tower_blocks, tower_shape
 from fsdil_bench.errors import RequestError
 
+from .cpu_products import onednn_is_better
+
 CHOICES = ("auto", "on", "off")
 
-_KEPT, _KEPT_OF_TRAINED = 18, 21  # numbers for every token, block and unit of width
+#: Numbers for every token, block and unit of width: of a frozen tower, of one that is trained.
+_KEPT, _KEPT_BY_WHOLE_ATTENTION = (18, 21), (15, 23)
+_TEXT = 16  # tokens of a text, more than most names have
 _BYTES = 4  # of a number; mixed precision keeps fewer, but copies as well
 _SHARE = 0.5  # of the free memory that a step may fill: gradients and the optimizer need some, too
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
@@ -54,15 +60,26 @@ def kept_bytes(
     model: torch.nn.Module, *, images: int = 0, text_tokens: int = 0, all_weights: bool = False
 ) -> int:
     """What a training step keeps without checkpoints; 0 for a tower that is not known."""
-    factor = _BYTES * (_KEPT_OF_TRAINED if all_weights else _KEPT)
     total = 0
     with suppress(RequestError):  # not a vision transformer
         visual: Any = getattr(model, "visual", None)
         tower_blocks(visual, "positional_embedding")
-        total += images * len(visual.positional_embedding) * _size(visual)
+        tokens = len(visual.positional_embedding)
+        total += images * tokens * _for_a_token(visual, tokens, all_weights)
     with suppress(RequestError):
-        total += text_tokens * _size(model) if text_tokens else 0
-    return factor * total
+        if text_tokens:
+            total += text_tokens * _for_a_token(model, _TEXT, all_weights)
+    return _BYTES * total
+
+
+def _for_a_token(tower: Any, tokens: int, all_weights: bool) -> int:
+    """Numbers that are kept for one of so many tokens that look at each other."""
+    shape = tower_shape(tower)
+    if not onednn_is_better():
+        return shape.blocks * shape.width * _KEPT[all_weights]
+    return shape.blocks * (
+        shape.width * _KEPT_BY_WHOLE_ATTENTION[all_weights] + shape.heads * tokens
+    )
 
 
 def free_memory(device: torch.device) -> int | None:
@@ -81,8 +98,3 @@ def free_memory(device: torch.device) -> int | None:
         )
         found.append(limit - used)
     return max(0, min(found)) if found else None
-
-
-def _size(tower: Any) -> int:
-    shape = tower_shape(tower)
-    return shape.blocks * shape.width

@@ -1,4 +1,4 @@
-"""Matrix products on AMD processors: by oneDNN, which is twice as fast there as Intel's MKL.
+"""Matrix products on AMD processors: by oneDNN, about twice as fast there as Intel's MKL.
 
 torch multiplies float32 matrices with MKL, and MKL uses the wide vectors (AVX-512) of Intel's own
 processors only. oneDNN, which torch has as well, uses everybody's. torch asks it only where reduced

@@ -91,7 +91,17 @@ def test_free_memory(monkeypatch, tmp_path):
     assert free_memory(torch.device("cuda")) == 520
 
 
-def test_the_estimate_is_what_a_step_keeps(backbone):
+@pytest.fixture(params=["fused attention", "whole attention"])
+def attention(request, monkeypatch):
+    """Attention by torch's fused kernel, and as where oneDNN multiplies."""
+    whole, before = request.param == "whole attention", torch.backends.cuda.flash_sdp_enabled()
+    monkeypatch.setattr(checkpointing, "onednn_is_better", lambda: whole)
+    torch.backends.cuda.enable_flash_sdp(not whole)
+    yield
+    torch.backends.cuda.enable_flash_sdp(before)
+
+
+def test_the_estimate_is_what_a_step_keeps(backbone, attention):
     model, pixels = backbone.model, torch.randn(4, 3, 64, 64)
     _, counted = kept(lambda: encode_image(model.visual, pixels, projections()), model.parameters())
     assert kept_bytes(model, images=4) == pytest.approx(counted, rel=0.25)
