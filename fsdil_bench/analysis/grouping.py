@@ -124,6 +124,17 @@ def rows_of_all_boards(records: Sequence[Record]) -> list[list[Record]]:
     return [row for board in boards for row in group_into_rows(board).values()]
 
 
+def in_complete_rows(records: Sequence[Record]) -> list[Record]:
+    """The records of rows that have all seeds of their board."""
+    kept: set[str] = set()
+    for members in group_into_boards(records).values():
+        seeds = {record.seed for record in members}
+        for row in group_into_rows(members).values():
+            if {record.seed for record in row} == seeds:
+                kept |= {record.run_id for record in row}
+    return [record for record in records if record.run_id in kept]
+
+
 def distinct_runs(records: Iterable[Record]) -> list[Record]:
     """Every run once, in a fixed order: of several copies one, and rather a sealed one.
 

@@ -23,12 +23,15 @@ from .common import (
 @click.command(
     epilog="Examples:\n\n\b\n"
     "  fsdil-bench leaderboard runs --out leaderboards\n"
-    "  fsdil-bench leaderboard runs ~/runs-of-others --out leaderboards --copy-records"
+    "  fsdil-bench leaderboard runs ~/runs-of-others --out leaderboards --copy-records\n"
+    "  fsdil-bench leaderboard runs --complete-rows --out leaderboards --copy-records"
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", default="leaderboards", show_default=True, type=click.Path(path_type=Path),
               help="Folder to write the boards to.")  # fmt: skip
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
+@click.option("--complete-rows", is_flag=True,
+              help="Leave out unfinished runs, and rows without all seeds of a board.")  # fmt: skip
 @click.option("--thumbnails", is_flag=True,
               help="Show test images on the page, where a scenario draws them.")  # fmt: skip
 @click.option("--title", default="", help="Heading of the index and of the page.")
@@ -40,6 +43,7 @@ def leaderboard(
     runs: Sequence[Path],
     out: Path,
     copy_records: bool,
+    complete_rows: bool,
     thumbnails: bool,
     title: str,
     as_json: bool,
@@ -52,6 +56,7 @@ def leaderboard(
     page to sort, filter and compare in, which needs no other file. Runs that were started and have
     no result are shown as incomplete or failed.
     """
+    from fsdil_bench.analysis.grouping import in_complete_rows
     from fsdil_bench.analysis.unfinished import find_unfinished
     from fsdil_bench.report import leaderboards
 
@@ -63,6 +68,15 @@ def leaderboard(
             "Run something first: fsdil-bench run --method ncm --scenario drawn-1shot",
         )
     click.echo(f"{len(records)} runs, {len(unfinished)} unfinished", err=True)
+    if complete_rows:
+        complete = in_complete_rows(records)
+        if not complete:
+            raise RequestError(
+                "no row has all seeds of its board",
+                "Leave out --complete-rows to see what there is.",
+            )
+        click.echo(f"in complete rows: {len(complete)} of {len(records)} runs", err=True)
+        records, unfinished = complete, []
     if copy_records:
         leaderboards.copy_records(records, out)
     files = leaderboards.write_leaderboards(

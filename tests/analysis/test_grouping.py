@@ -14,6 +14,7 @@ from fsdil_bench.analysis.grouping import (
     conditions_of,
     differences,
     distinct_runs,
+    in_complete_rows,
     rows_of_all_boards,
 )
 from fsdil_bench.errors import RequestError
@@ -36,6 +37,15 @@ def test_runs_of_a_row_differ_in_the_seed_alone(make):
     records = [*seeds, newer, make(config={"lr": 2}), make("other"), make(scenario="made-2shot")]
     random.Random(0).shuffle(records)
     assert sorted(map(len, rows_of_all_boards(records))) == [1, 1, 1, 1, 3]
+
+
+def test_a_row_is_complete_with_all_seeds_of_its_board(make):
+    whole = [make(seed=seed) for seed in range(3)]
+    elsewhere = make(scenario="made-2shot", seed=7)
+    lacking = [make("other", seed=seed) for seed in (0, 2)]
+    records = [lacking[0], *whole, elsewhere, lacking[1]]
+    assert in_complete_rows(records) == [*whole, elsewhere]
+    assert in_complete_rows([make(seed=0), make("other", seed=1)]) == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,22 @@ def test_run_show_leaderboard(call, tmp_path):
     assert code == 0, err
     assert (tmp_path / "boards" / "README.md").exists()
     assert "toy-means" in next((tmp_path / "boards").glob("toy-1shot*.md")).read_text()
+
+
+def test_incomplete_rows_can_be_left_out(call, tmp_path):
+    assert call(*toy("--seeds", "0-1"))[0] == 0
+    assert call(*toy("-q", "-m", "toy-router"))[0] == 0
+    board = ("leaderboard", "runs", "--out", "boards", "--copy-records", "--complete-rows")
+    code, _, err = call(*board)
+    assert code == 0, err
+    assert "in complete rows: 2 of 3 runs" in err
+    kept = [file.parent.parent.name for file in (tmp_path / "boards").rglob("record.json")]
+    assert kept == ["toy-means", "toy-means"]
+
+    shutil.rmtree(next((tmp_path / "runs").rglob("toy-means/seed0-*")))
+    code, _, err = call(*board)
+    assert code == 2
+    assert "no row has all seeds of its board" in err
 
 
 def test_run_prints_matrix_and_scores(call):
