@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 
 import doc_blocks as docs
@@ -37,6 +38,25 @@ def test_the_tables_are_current():
 )
 def test_rows_say_how_they_differ(method, label, config, shown):
     assert SCRIPT["name_of"]({"method": method, "label": label, "config": config}) == shown
+
+
+def test_cvlc_is_compared_with_every_other_method_of_its_board():
+    boards = json.loads((BOARDS / "leaderboards.json").read_text(encoding="utf-8"))["boards"]
+    known = {record.run_id: record for record in find_records(BOARDS / "records")}
+    compared = 0
+    for board in boards:
+        scores = {
+            SCRIPT["escape_markdown"](SCRIPT["name_of"](row)): row["scores"]["AA*"]["mean"]
+            for row in board["rows"]
+        }
+        cells = SCRIPT["differences"](board, known)
+        assert cells.keys() == (scores.keys() - {"cvlc"} if "cvlc" in scores else set())
+        for name, cell in cells.items():
+            found = cell.replace("−", "-").replace("*", "").split()
+            assert float(found[0]) == pytest.approx(scores["cvlc"] - scores[name], abs=0.051)
+            assert float(found[1].strip("(")) <= float(found[0]) <= float(found[3].strip(")"))
+        compared += len(cells)
+    assert compared
 
 
 def test_the_boards_come_from_their_records_and_say_what_is_special(tmp_path):
