@@ -108,7 +108,8 @@ def section(board: Board, known: Mapping[str, Record], which: str = "") -> Itera
 def cells(row: Mapping[str, Any]) -> list[str]:
     """A row of a board in short."""
     best, scores = row["scores"]["AA*"], row["scores"]
-    mark = {"best": "**{}**", "tied": "{} ≈"}.get(best["place"], "{}")
+    marks = {"best": "**{}**", "tied": "{} ≈", "undecided": "{} ?"}
+    mark = marks.get(best["place"], "{}")
     return [
         escape_markdown(name_of(row)),
         mark.format(with_spread(best)),

@@ -40,6 +40,19 @@ def test_rows_say_how_they_differ(method, label, config, shown):
     assert SCRIPT["name_of"]({"method": method, "label": label, "config": config}) == shown
 
 
+def test_rows_have_the_marks_of_their_board():
+    boards = json.loads((BOARDS / "leaderboards.json").read_text(encoding="utf-8"))["boards"]
+    found = {}
+    for row in (row for board in boards for row in board["rows"]):
+        number = SCRIPT["with_spread"](row["scores"]["AA*"])
+        found.setdefault(row["scores"]["AA*"]["place"], set()).add(
+            SCRIPT["cells"](row)[1].replace(number, "")
+        )
+    wanted = {"best": {"****"}, "tied": {" ≈"}, "undecided": {" ?"}, "behind": {""}}
+    assert found == {place: wanted[place] for place in found}
+    assert {"best", "tied", "behind"} <= found.keys()
+
+
 def test_cvlc_is_compared_with_every_other_method_of_its_board():
     boards = json.loads((BOARDS / "leaderboards.json").read_text(encoding="utf-8"))["boards"]
     known = {record.run_id: record for record in find_records(BOARDS / "records")}

@@ -31,7 +31,7 @@ from .common import (
               help="Folder to write the boards to.")  # fmt: skip
 @click.option("--copy-records", is_flag=True, help="Also copy the records below --out.")
 @click.option("--complete-rows", is_flag=True,
-              help="Leave out unfinished runs, and rows without all seeds of a board.")  # fmt: skip
+              help="Leave out unfinished runs, and rows that lack a seed others have.")  # fmt: skip
 @click.option("--thumbnails", is_flag=True,
               help="Show test images on the page, where a scenario draws them.")  # fmt: skip
 @click.option("--title", default="", help="Heading of the index and of the page.")
