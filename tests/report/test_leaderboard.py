@@ -40,6 +40,18 @@ def test_index_and_page_have_the_title_that_was_asked_for(runs, tmp_path):
     assert "FSDIL leaderboards" not in page
 
 
+def test_tables_say_how_many_test_images_they_have(toy_run, tmp_path):
+    small = toy_run(order=["d0", "d1"])
+    large = toy_run(order=["d0", "d1", "d2"])
+    write_leaderboards([small, large], tmp_path)
+    index = (tmp_path / "README.md").read_text()
+    counts = [sum(record.test_counts) for record in (small, large)]
+    assert counts[0] < counts[1]
+    assert [index.count(f" {count} test images.") for count in counts] == [1, 1]
+    tables = "".join(path.read_text() for path in tmp_path.glob("*.tex"))
+    assert [tables.count(f" {count} test images: ") for count in counts] == [1, 1]
+
+
 def test_boards_without_records_are_removed_and_nothing_else(runs, tmp_path):
     records = find_records(runs)
     out = tmp_path / "out"

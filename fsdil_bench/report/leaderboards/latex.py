@@ -31,7 +31,8 @@ def latex(sheet: Sheet) -> str:
     """All tables of a sheet."""
     title, backbone = escape(sheet.key.title), escape(sheet.key.backbone)
     head = [
-        f"% {title}, {backbone}: needs \\usepackage{{booktabs}}",
+        f"% {title}, {backbone}, {sum(sheet.first.test_counts):,} test images: needs"
+        " \\usepackage{booktabs}",
         "% Percent, mean and population standard deviation over seeds; higher is better.",
         "% Bold: best mean; underlined: second; dagger: keeps old images, not ranked.",
     ]

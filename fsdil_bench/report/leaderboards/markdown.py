@@ -75,8 +75,8 @@ def index_page(
         "",
         "[index.html](index.html) is all of this as one page to sort, filter and compare in"
         " (download it, and open it in a browser); [leaderboards.json](leaderboards.json) is for"
-        " programs. One table per data set, domain order, backbone and precision: what does not"
-        " compare is never mixed.",
+        " programs. One table per data set, domain order, test images, backbone and precision: what"
+        " does not compare is never mixed.",
     ]
     for sheet in sheets:
         lines += ["", f"## {_title(sheet)}", "", _about(sheet), ""]
@@ -225,6 +225,7 @@ def _board_links(sheet: Sheet) -> list[str]:
 def _about(sheet: Sheet) -> str:
     spec = sheet.first.spec
     text = f"Domains in order: {', '.join(map(escape, sheet.first.domain_names))}."
+    text += f" {sum(sheet.first.test_counts):,} test images."
     text += f" Precision: {escape(spec['precision'])}."
     if spec["base_limit"] is not None:
         text += f" At most {spec['base_limit']} base images per class."

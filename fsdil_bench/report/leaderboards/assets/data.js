@@ -21,6 +21,7 @@ const bytes = (value) => {
   return `${Number((value / size).toPrecision(3))} ${unit}`;
 };
 const shown = (value) => (value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const testImages = (sheet) => sheet.tests.reduce((sum, count) => sum + count, 0);
 
 // The costs of a cell, in the order of its `cost`.
 const COSTS = [

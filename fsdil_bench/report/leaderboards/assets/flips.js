@@ -66,7 +66,7 @@ function countTable(heads, names, key, onlyA, onlyB, most) {
 function flipsReport(sheet, a, b, shots, seed) {
   const run = (row) => row.cells[shots].runs.find((each) => String(each.seed) === String(seed));
   const [neither, onlyB, onlyA, both] = compareImages(sheet, run(a), run(b));
-  const total = sheet.tests.reduce((sum, count) => sum + count, 0);
+  const total = testImages(sheet);
   return [
     el("p", { role: "status" }, `Of ${total} test images, ${onlyA.length} are right only with A (${a.label}) and ${onlyB.length} only with B (${b.label}); `
       + `${both.length} are right with both and ${neither.length} with neither. ${shots}-shot, seed ${seed}, after the last domain.`),

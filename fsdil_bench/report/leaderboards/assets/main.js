@@ -14,6 +14,7 @@ const views = new Map(data.sheets.map((sheet, i) => [sheet, {
 const about = (sheet) => [
   `${sheet.classes.length} classes`,
   `domains: ${sheet.domains.join(", ")}`,
+  `${testImages(sheet).toLocaleString("en")} test images`,
   sheet.precision,
   ...Object.entries(sheet.options).map(([key, value]) => `${key} ${shown(value)}`),
 ].join(" · ");
