@@ -49,8 +49,8 @@ LEVELS = {
 def folder(made, tmp_path_factory):
     """Boards of two worlds: one with 1 and 8 shots, one with few methods, and a variant of it."""
     out = tmp_path_factory.mktemp("boards")
-    runs = [("drawn-1shot", LEVELS), ("drawn-8shot", ["ewc"]), ("shelf-4shot", ["cvlc", "lwf"]),
-            ("shelf-4shot@validation", ["cvlc"])]  # fmt: skip
+    runs = [("drawn-1shot", LEVELS), ("drawn-8shot", ["ewc", "cvlc", "cvlc-lora"]),
+            ("shelf-4shot", ["cvlc", "lwf"]), ("shelf-4shot@validation", ["cvlc"])]  # fmt: skip
     for scenario, methods in runs:
         for name in methods:
             for seed in range(3):
@@ -96,7 +96,8 @@ def shown(values, signs=True):
 
 
 def test_it_says_how_many_runs_it_is_made_from(text):
-    assert "from 45 runs (39 on `drawn` and 6 on `shelf`)" in text
+    assert "from 51 runs (45 on `drawn` and 6 on `shelf`)" in text
+    assert "With 8 shots fewer methods ran" in text
     assert "validation" not in text
     assert "forged" not in text
 
@@ -140,14 +141,24 @@ def test_parts_are_paired_differences(folder, text):
     own = section(text, "Which parts of CVLC pay")
     paired = paired_difference(runs(folder, "cvlc"), runs(folder, "cvlc-lora"))
     interval = f"({paired.interval.low:+.1f} to {paired.interval.high:+.1f})"
-    assert cells(own, "`cvlc-lora`")["drawn, 1 shot"] == f"**{paired.difference:+.1f}** {interval}"
-    assert cells(own, "`cvlc-no-lsr`")["drawn, 1 shot"].startswith("0.0 (")
-    assert cells(own, "`text-prototypes`")["drawn, 1 shot"].startswith("**−")
+    assert cells(own, "`cvlc-lora`")["1 shot"] == f"**{paired.difference:+.1f}** {interval}"
+    assert cells(own, "`cvlc-no-lsr`")["1 shot"].startswith("0.0 (")
+    assert cells(own, "`text-prototypes`")["1 shot"].startswith("**−")
     assert (
         "- **drawn, 1 shot**: Pay: coalescent projections instead of LoRA. Cost: all but the text"
         " prototypes. No significant difference for 1 of 3." in own
     )
     assert "shelf" not in own  # it has cvlc, and nothing to hold against it
+
+
+def test_parts_are_compared_with_shots_that_few_methods_ran_with(folder, text):
+    own = section(text, "Which parts of CVLC pay")
+    more = (runs(folder, name, "drawn-8shot") for name in ("cvlc", "cvlc-lora"))
+    found = cells(own, "`cvlc-lora`")["8 shots"]
+    assert found.startswith(f"**{paired_difference(*more).difference:+.1f}** (")
+    assert cells(own, "`cvlc-no-lsr`")["8 shots"] == "–"
+    assert "- **drawn, 8 shots**: Pay: coalescent projections instead of LoRA." in own
+    assert "8 shots" not in section(text, "In short")
 
 
 def test_the_papers_order_is_kendalls_tau(folder, text):

@@ -25,6 +25,7 @@ BOARDS = Path(__file__).parent.parent.parent / "leaderboards"
 
 #: The embedded worlds, and the data set of the paper that each is made after.
 TWINS = {"drawn": "domainnet", "shelf": "core50", "forged": "cddb-hard"}
+#: Shots that all methods ran with, for tables of all methods.
 SHOTS = (1, 4)
 #: What CVLC has and each of these methods lacks.
 PARTS = {
@@ -83,11 +84,16 @@ class Board:
 
 @dataclass(frozen=True)
 class World:
-    """An embedded world: all its records, and its boards with the shots of `SHOTS`."""
+    """An embedded world with all its records and boards, the fewest shots first."""
 
     name: str
     records: list[Record]
-    boards: list[Board]
+    every_board: list[Board]
+
+    @property
+    def boards(self) -> list[Board]:
+        """The boards with the shots of `SHOTS`."""
+        return [board for board in self.every_board if board.shots in SHOTS]
 
     @property
     def fullest(self) -> Board:
@@ -116,10 +122,10 @@ def read_world(
     if not sizes:
         return None
     sheet = max(sorted(sizes), key=lambda each: sizes[each])
-    own = [board for board in own if board["sheet"] == sheet]
+    own = sorted((b for b in own if b["sheet"] == sheet), key=lambda board: board["shots"])
     records = [known[i] for board in own for row in board["rows"] for i in row["run_ids"]]
-    made = [make_board(board, known) for board in own if board["shots"] in SHOTS]
-    return World(name, records, made) if made else None
+    world = World(name, records, [make_board(board, known) for board in own])
+    return world if world.boards else None
 
 
 def make_board(board: Mapping[str, Any], known: Mapping[str, Record]) -> Board:

@@ -11,6 +11,7 @@ from fsdil_bench.report.leaderboards.formatting import ABSENT, escape_markdown
 
 from .boards import (
     PARTS,
+    SHOTS,
     TWINS,
     Board,
     World,
@@ -53,7 +54,7 @@ def page(worlds: Sequence[World]) -> str:
         *how_far(worlds),
         *what_forgetting_costs(worlds),
         *what_routing_costs(boards),
-        *which_parts_pay(boards),
+        *which_parts_pay(worlds),
         *the_papers_order(boards),
         *what_boards_can_tell(boards),
         *all_methods(worlds),
@@ -67,12 +68,16 @@ def introduction(worlds: Sequence[World]) -> list[str]:
     each = listed([f"{len(world.records)} on `{world.name}`" for world in worlds])
     weights = sorted({(r.spec["backbone"], weights_of(r)) for w in worlds for r in w.records})
     backbones = listed([f"`{name}` (weights {short})" for name, short in weights])
+    few = sorted({b.shots for world in worlds for b in world.every_board} - {*SHOTS})
     return [
         "What the records in the repository show, for a reader with five minutes. The"
         " [boards](../leaderboards/README.md) have all numbers and say how sure they are."
         " [Protocol and scores](protocol.md) explains the scores.",
         f"This page is made from {number} runs ({each}) with the backbone {backbones}. Methods and"
-        " boards that have not been run are missing here.",
+        " boards that have not been run are missing here."
+        + f" With {listed([*map(str, few)])} shots fewer methods ran: CVLC with its variants, cheap"
+        " ones, and each world's ten best others. They are in the tables of CVLC's parts and in"
+        " the pictures over shots." * bool(few),
         "**The embedded worlds say nothing about DomainNet, CORe50 or CDDB-Hard.** Their pictures"
         " are drawn by code and their model is tiny ([The embedded world](embedded.md)). They show"
         " what a method does in a world that can be looked into, and whether its parts do what"
@@ -207,27 +212,32 @@ def routing_cell(board: Board, label: str) -> str:
     return f"{with_spread(gains, signs=True)} ({right:.0f} %)"
 
 
-def which_parts_pay(boards: Sequence[Board]) -> list[str]:
-    """CVLC against itself without each of its parts."""
-    found = {board.name: parts_of(board) for board in boards}
-    shown = [board for board in boards if found[board.name]]
-    if not shown:
+def which_parts_pay(worlds: Sequence[World]) -> list[str]:
+    """CVLC against itself without each of its parts, with any number of shots."""
+    found = {world.name: [(b, own) for b in world.every_board if (own := parts_of(b))]
+             for world in worlds}  # fmt: skip
+    found = {name: boards for name, boards in found.items() if boards}
+    if not found:
         return []
-    rows = [
-        [f"`{variant}`", what, *(part_cell(found[board.name].get(variant)) for board in shown)]
-        for variant, what in PARTS.items()
-        if any(variant in found[board.name] for board in shown)
-    ]
-    return [
+    parts = [
         "## Which parts of CVLC pay",
         "Each row is CVLC minus a method that lacks something, in points of AA\\* with the 95 %"
         " interval over seeds and test images ([Statistics](statistics.md#comparing-two-methods))."
         " Positive numbers mean that the part pays. **Bold** differences are significant, with"
         " Holm's correction for the rows of a column; the intervals are without it. ° marks a"
         " single seed.",
-        "\n".join(parts_in_short(board, found[board.name]) for board in shown),
-        table([["against", "what CVLC has besides", *(board.name for board in shown)], *rows], 2),
+        "\n".join(parts_in_short(*each) for boards in found.values() for each in boards),
     ]
+    for name, boards in found.items():
+        rows = [
+            [f"`{variant}`", what, *(part_cell(own.get(variant)) for _, own in boards)]
+            for variant, what in PARTS.items()
+            if any(variant in own for _, own in boards)
+        ]
+        heads = [shots_text(board.shots) for board, _ in boards]
+        parts.append(f"### {name}: parts of CVLC")
+        parts.append(table([["against", "what CVLC has besides", *heads], *rows], 2))
+    return parts
 
 
 def parts_in_short(board: Board, parts: Mapping[str, tuple[PairedDifference, bool]]) -> str:
