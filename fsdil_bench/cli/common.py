@@ -91,6 +91,16 @@ class Points(click.FloatRange):
         return number
 
 
+def list_option(*flags: str, **shape: Any) -> Callable[..., Any]:
+    """An option with several values, as one text: separated by commas, or given again for each."""
+    return click.option(*flags, multiple=True, callback=_with_commas, **shape)
+
+
+def _with_commas(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> str:
+    del context, parameter
+    return ",".join(values)
+
+
 def figure_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Any:
     """Refuse a file that cannot be a figure when options are read, before any work is done."""
     del context, parameter

@@ -14,6 +14,7 @@ from .common import (
     console,
     debug_option,
     json_option,
+    list_option,
     open_registry,
     plugin_option,
     print_json,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @click.argument("method", shell_complete=names.methods)
 @click.argument("scenario", shell_complete=names.scenarios)
 @click.option("--seed", type=int, help="Seed of everything random in the run.  [default: 0]")
-@click.option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
+@list_option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
 @click.option(
     "--on", "hardware", multiple=True, metavar="HARDWARE",
     help="this-machine, or a graphics processor such as rtx-4090 or a100; may be given several "
@@ -55,7 +56,7 @@ def cost(
     method: str,
     scenario: str,
     seed: int | None,
-    seeds: str | None,
+    seeds: str,
     hardware: Sequence[str],
     out: Path,
     as_json: bool,

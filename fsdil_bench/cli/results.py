@@ -18,6 +18,7 @@ from .common import (
     debug_option,
     figure_file,
     json_option,
+    list_option,
     open_registry,
     plugin_option,
     print_json,
@@ -50,7 +51,7 @@ _OF_METHODS = ("forgetting", "shots")
     help="Draw a figure instead; `cost` (accuracy against it), `forgetting` and `shots` compare"
     " several runs.",
 )
-@click.option("--methods", help="With --plot forgetting and shots: these instead of the best ten.")
+@list_option("--methods", help="With --plot forgetting and shots: these instead of the best ten.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -72,7 +73,7 @@ def show(
     runs: Sequence[Path],
     as_json: bool,
     plot: str | None,
-    methods: str | None,
+    methods: str,
     out: Path | None,
     strict: bool,
     plugins: Sequence[str],
@@ -83,12 +84,12 @@ def show(
     RUN is a run's folder, or a folder below which there is exactly one run; for a figure of several
     runs, folders with as many as you like.
     """
-    if methods is not None and plot not in _OF_METHODS:
+    if methods and plot not in _OF_METHODS:
         raise RequestError(
             "--methods is for figures of several methods", "Add --plot forgetting or shots."
         )
     if plot:
-        chosen = [name.strip() for name in (methods or "").split(",") if name.strip()]
+        chosen = [name.strip() for name in methods.split(",") if name.strip()]
         figure = _draw(plot, runs, out, strict, chosen, plugins, request)
         if as_json:
             print_json({"figure": figure})

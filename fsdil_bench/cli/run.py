@@ -15,6 +15,7 @@ from .common import (
     console,
     debug_option,
     json_option,
+    list_option,
     open_registry,
     plugin_option,
     print_json,
@@ -42,7 +43,7 @@ from .run_options import parse_seeds, run_options, run_request
     shell_complete=names.scenarios,
 )  # fmt: skip
 @click.option("--seed", type=int, help="Seed of everything random in the run.  [default: 0]")
-@click.option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
+@list_option("--seeds", help="Several seeds: 0,1,2 or 0-2.")
 @run_options
 @click.option("--resume/--fresh", default=True, help="Resume an unfinished run, or start over.")
 @json_option("Print the records as JSON.")
@@ -53,7 +54,7 @@ def run(
     method: str,
     scenario: str,
     seed: int | None,
-    seeds: str | None,
+    seeds: str,
     out: Path,
     resume: bool,
     as_json: bool,

@@ -18,6 +18,7 @@ from fsdil_bench.sweeps.values import number_list
 from fsdil_bench.system.toml_files import read_toml
 
 from . import names
+from .common import list_option
 
 #: Fields that commands ask for in their own way.
 _OWN_WAY = ("method", "scenario", "seed")
@@ -75,7 +76,7 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> Callable[..., Any]:
     if hint is bool:
         shape = {"is_flag": True}
     elif hint == tuple[str, ...]:
-        shape = {"default": ""}
+        return list_option(*flags, help=field.metadata["help"])
     elif int in typing.get_args(hint):
         shape = {"type": click.IntRange(field.metadata["minimum"])}
     elif field.metadata.get("path"):
@@ -102,9 +103,9 @@ def run_request(
     )
 
 
-def parse_seeds(seed: int | None, seeds: str | None) -> list[int]:
+def parse_seeds(seed: int | None, seeds: str) -> list[int]:
     """The seeds that `--seed` or `--seeds` ask for; 0 by default."""
-    if seeds is None:
+    if not seeds:
         return [check_seed(seed or 0)]
     if seed is not None:
         raise RequestError("--seed and --seeds exclude each other", "Give one of them.")

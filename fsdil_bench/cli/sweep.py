@@ -15,6 +15,7 @@ from . import names
 from .common import (
     debug_option,
     json_option,
+    list_option,
     open_registry,
     plugin_option,
     print_json,
@@ -43,16 +44,16 @@ if TYPE_CHECKING:
     "are not, 130 interrupted."
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--methods", "-m", default="", help="Comma-separated; patterns such as 'cvlc*'.",
+@list_option(
+    "--methods", "-m", help="Comma-separated; patterns such as 'cvlc*'.",
     shell_complete=names.several(names.methods),
 )  # fmt: skip
-@click.option(
-    "--scenarios", "-s", default="", help="Ids, or data sets if --shots is given.",
+@list_option(
+    "--scenarios", "-s", help="Ids, or data sets if --shots is given.",
     shell_complete=names.several(names.scenario_names, names.scenarios),
 )  # fmt: skip
-@click.option("--shots", default="", help="For instance 1,2,4,8.")
-@click.option("--seeds", default="", help="0,1,2 or 0-2.  [default: 0]")
+@list_option("--shots", help="For instance 1,2,4,8.")
+@list_option("--seeds", help="0,1,2 or 0-2.  [default: 0]")
 @click.option(
     "--orders", type=click.IntRange(1), metavar="N",
     help="Orders of domains: the scenario's own, and N - 1 permutations that are always the same.",

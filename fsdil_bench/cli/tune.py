@@ -15,6 +15,7 @@ from .common import (
     console,
     debug_option,
     json_option,
+    list_option,
     open_registry,
     plugin_option,
     print_json,
@@ -47,7 +48,7 @@ from .run_options import parse_seeds, run_options, run_request
     "--values",
     help="Comma-separated.  [default: 0.3, 1, 3, 10 and 30 times the method's default]",
 )  # fmt: skip
-@click.option("--seeds", help="Seeds to average over: 0,1,2 or 0-2.  [default: 0]")
+@list_option("--seeds", help="Seeds to average over: 0,1,2 or 0-2.  [default: 0]")
 @run_options
 @click.option("--write", type=click.Path(dir_okay=False, path_type=Path),
               help="Add the choices to this JSON file.")  # fmt: skip
@@ -60,7 +61,7 @@ def tune(
     scenario: str,
     option: str,
     values: str | None,
-    seeds: str | None,
+    seeds: str,
     out: Path,
     write: Path | None,
     as_json: bool,

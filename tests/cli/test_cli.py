@@ -62,6 +62,20 @@ def test_incomplete_rows_can_be_left_out(call, tmp_path):
     assert "no row has all seeds of its board" in err
 
 
+def test_lists_may_have_commas_or_their_option_again(call):
+    code, out, _ = call(*toy("--json", "-q", "--seeds", "0", "--seeds", "2-3", "--order", "d0,d1",
+                             "--order", "d3"))  # fmt: skip
+    assert code == 0
+    assert [record["spec"]["seed"] for record in json.loads(out)] == [0, 2, 3]
+    assert json.loads(out)[0]["spec"]["order"] == ["d0", "d1", "d3"]
+    code, out, _ = call(
+        "sweep", "--dry-run", "--on", "records", "--json", "-m", "ncm,slda", "-m", "ranpac",
+        "-s", "drawn", "-s", "shelf", "--shots", "1", "--shots", "4", "--seeds", "0-1",
+    )  # fmt: skip
+    assert code == 0
+    assert len(json.loads(out)["cells"]) == 3 * 2 * 2 * 2
+
+
 def test_run_prints_matrix_and_scores(call):
     code, out, err = call(*toy())
     assert code == 0
