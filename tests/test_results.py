@@ -97,7 +97,7 @@ def shown(values, signs=True):
 
 def test_it_says_how_many_runs_it_is_made_from(text):
     assert "from 51 runs (45 on `drawn` and 6 on `shelf`)" in text
-    assert "With 8 shots fewer methods ran" in text
+    assert "On `drawn` fewer methods ran with 8 shots: CVLC" in text
     assert "validation" not in text
     assert "forged" not in text
 

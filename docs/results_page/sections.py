@@ -68,16 +68,13 @@ def introduction(worlds: Sequence[World]) -> list[str]:
     each = listed([f"{len(world.records)} on `{world.name}`" for world in worlds])
     weights = sorted({(r.spec["backbone"], weights_of(r)) for w in worlds for r in w.records})
     backbones = listed([f"`{name}` (weights {short})" for name, short in weights])
-    few = sorted({b.shots for world in worlds for b in world.every_board} - {*SHOTS})
+    few = [board for world in worlds for board in world.every_board if board.shots not in SHOTS]
     return [
         "What the records in the repository show, for a reader with five minutes. The"
         " [boards](../leaderboards/README.md) have all numbers and say how sure they are."
         " [Protocol and scores](protocol.md) explains the scores.",
         f"This page is made from {number} runs ({each}) with the backbone {backbones}. Methods and"
-        " boards that have not been run are missing here."
-        + f" With {listed([*map(str, few)])} shots fewer methods ran: CVLC with its variants, cheap"
-        " ones, and each world's ten best others. They are in the tables of CVLC's parts and in"
-        " the pictures over shots." * bool(few),
+        " boards that have not been run are missing here." + fewer_methods(few),
         "**The embedded worlds say nothing about DomainNet, CORe50 or CDDB-Hard.** Their pictures"
         " are drawn by code and their model is tiny ([The embedded world](embedded.md)). They show"
         " what a method does in a world that can be looked into, and whether its parts do what"
@@ -86,6 +83,19 @@ def introduction(worlds: Sequence[World]) -> list[str]:
         " seeds. Differences are taken seed by seed, because methods share the draw of the images."
         " A star marks methods that keep old images; they compete with nobody.",
     ]
+
+
+def fewer_methods(boards: Sequence[Board]) -> str:
+    """What the boards with other shots than `SHOTS` have, and where they are shown."""
+    if not boards:
+        return ""
+    worlds = listed([f"`{name}`" for name in dict.fromkeys(board.world for board in boards)])
+    shots = listed([str(number) for number in sorted({board.shots for board in boards})])
+    return (
+        f" On {worlds} fewer methods ran with {shots} shots: CVLC with its variants, cheap"
+        " ones, and the ten best others of a world. They are in the tables of CVLC's parts and"
+        " in the pictures over shots."
+    )
 
 
 def in_short(board: Board) -> str:
