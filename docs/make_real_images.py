@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from results_page.boards import shots_text
 from results_page.wording import signed, table
 
 from fsdil_bench import Record, find_records
@@ -56,15 +57,20 @@ def tables(folder: Path = BOARDS) -> str:
 
 def against_cvlc(boards: Sequence[Board], known: Mapping[str, Record]) -> Iterable[str]:
     """CVLC minus every other method in AA*, on each of the boards that has it."""
-    found = {SETS[board["dataset"]]: differences(board, known) for board in boards}
+    found = {
+        f"{SETS[board['dataset']]}, {shots_text(board['shots'])}": differences(board, known)
+        for board in boards
+    }
     shown = {name: own for name, own in found.items() if own}
     if not shown:
         return
-    yield "### CVLC against the others, few images, 4 shots"
+    one_seed = all(len(row["seeds"]) < 2 for board in boards for row in board["rows"])
+    over = " images. There is one seed, so the intervals do not cover other draws of the shots."
+    yield "### CVLC against the others, few images"
     yield (
         "CVLC minus the method of a row, in points of AA\\*, with the 95 % interval over test"
-        " images. There is one seed, so the intervals do not cover other draws of the shots."
-        " **Bold** differences are significant, with Holm's correction for the rows of a column."
+        + (over if one_seed else " images and seeds.")
+        + " **Bold** differences are significant, with Holm's correction for the rows of a column."
     )
     methods = dict.fromkeys(name for own in shown.values() for name in own)
     rows = [[name, *(own.get(name, ABSENT) for own in shown.values())] for name in methods]
@@ -96,8 +102,8 @@ def section(board: Board, known: Mapping[str, Record], which: str = "") -> Itera
         f"{domain['name']} ({domain['train']:,} and {domain['test']:,})"
         for domain in a_record(board, known).scenario["domains"]
     )
-    shots = f"{board['shots']} shot" + ("" if board["shots"] == 1 else "s")
-    yield f"### {SETS[board['dataset']]}, {which}{tests(board, known):,} test images, {shots}"
+    shots, images = shots_text(board["shots"]), tests(board, known)
+    yield f"### {SETS[board['dataset']]}, {which}{images:,} test images, {shots}"
     seeds = sorted({seed for row in rows for seed in row["seeds"]})
     yield (f"Images to train and to test on: {domains}. {len(seeds)} seed{'s' * (len(seeds) > 1)}.")
     heads = ["method", "AA\\*", "95 %", "FA\\*", "Avg", "Last", "routed right", "AA\\* if told",

@@ -101,6 +101,11 @@ def _with_commas(context: click.Context, parameter: click.Parameter, values: Seq
     return ",".join(values)
 
 
+def names_in(text: str) -> list[str]:
+    """The names in a text with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def figure_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Any:
     """Refuse a file that cannot be a figure when options are read, before any work is done."""
     del context, parameter

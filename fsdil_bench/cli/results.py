@@ -19,6 +19,7 @@ from .common import (
     figure_file,
     json_option,
     list_option,
+    names_in,
     open_registry,
     plugin_option,
     print_json,
@@ -89,7 +90,7 @@ def show(
             "--methods is for figures of several methods", "Add --plot forgetting or shots."
         )
     if plot:
-        chosen = [name.strip() for name in methods.split(",") if name.strip()]
+        chosen = names_in(methods)
         figure = _draw(plot, runs, out, strict, chosen, plugins, request)
         if as_json:
             print_json({"figure": figure})

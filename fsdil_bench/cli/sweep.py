@@ -16,6 +16,7 @@ from .common import (
     debug_option,
     json_option,
     list_option,
+    names_in,
     open_registry,
     plugin_option,
     print_json,
@@ -185,8 +186,8 @@ def _selection(
     from fsdil_bench.sweeps.values import number_list, seed_list
 
     return Selection(
-        tuple(name.strip() for name in methods.split(",") if name.strip()),
-        tuple(name.strip() for name in scenarios.split(",") if name.strip()),
+        tuple(names_in(methods)),
+        tuple(names_in(scenarios)),
         tuple(number_list("--shots", shots, least=1)) if shots else (),
         tuple(seed_list("--seeds", seeds)) if seeds else (),
         tuple(settings),

@@ -16,6 +16,7 @@ from .common import (
     debug_option,
     json_option,
     list_option,
+    names_in,
     open_registry,
     plugin_option,
     print_json,
@@ -77,7 +78,7 @@ def tune(
     asked = [run_request(method=method, scenario=scenario, **options) for method in methods]
     if write:
         load_choices(write)  # a broken file is reported before hours of runs
-    candidates = [value.strip() for value in (values or "").split(",") if value.strip()]
+    candidates = names_in(values or "")
     if values is not None and not candidates:
         raise RequestError(f"--values {values!r} has no value", "Write for instance 0.01,0.1.")
     progress = run_progress(quiet)

@@ -86,6 +86,14 @@ def test_the_table_shows_scores_standings_and_gaps(page):
     assert "sealed" in table.locator("tr[data-label=middle]").text_content()
 
 
+def test_tables_say_how_many_test_images_they_have(page, board):
+    index = (board.parent / "README.md").read_text()
+    written = re.findall(r"## (made|other),.*?([1-9][0-9,]*) test images\.", index, re.DOTALL)
+    assert len(written) == 2
+    for title, count in written:
+        assert f" · {count} test images · " in sheet(page, title).locator("header p").inner_text()
+
+
 def test_sorting(page):
     head = sheet(page).locator("th", has=page.locator("[data-sort='1 AA*']"))
     assert head.get_attribute("aria-sort") == "none"
